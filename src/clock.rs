@@ -1,0 +1,155 @@
+//! Where time comes from. A [`Clock`] is the system's, or one that a test moves by hand. It gives wall time
+//! for the timestamps that people read and a monotonic tick for ages, because a stepped wall clock must
+//! neither expire everything nor keep anything for ever.
+
+#![forbid(unsafe_code)]
+
+use std::sync::{Arc, LazyLock, Mutex, PoisonError, Weak};
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
+
+use crate::error::{Error, Reason, Result};
+
+/// Nanoseconds in a millisecond: durations are configured in milliseconds and ticks count nanoseconds.
+pub(crate) const NANOS_PER_MILLI: i64 = 1_000_000;
+
+/// First and last instant that has a four-digit year: 0001-01-01T00:00:00.000Z, 9999-12-31T23:59:59.999Z.
+pub(crate) const WALL_RANGE_MS: std::ops::RangeInclusive<i64> = -62_135_596_800_000..=253_402_300_799_999;
+
+/// One reading of both clocks of a store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Now {
+    /// Milliseconds since 1970-01-01T00:00:00Z.
+    pub wall_ms: i64,
+    /// Nanoseconds on the clock by which the store measures ages.
+    pub tick_ns: i64,
+}
+
+/// Something that sleeps until a clock is moved.
+pub trait Wake: Send + Sync {
+    /// Wakes everyone who waits here, so that they look at the clock again.
+    fn wake_all(&self);
+}
+
+/// The source of time of one store.
+#[derive(Clone, Debug, Default)]
+pub enum Clock {
+    /// The operating system's clocks.
+    #[default]
+    System,
+    /// A clock that only moves when it is told to.
+    Manual(Arc<ManualClock>),
+}
+
+static EPOCH: LazyLock<Instant> = LazyLock::new(Instant::now);
+
+impl Clock {
+    /// Both clocks in one reading.
+    pub fn now(&self) -> Now {
+        match self {
+            Self::System => Now { wall_ms: system_wall_ms(), tick_ns: system_tick_ns() },
+            Self::Manual(clock) => clock.now(),
+        }
+    }
+
+    /// The monotonic clock alone.
+    #[inline]
+    pub fn tick_ns(&self) -> i64 {
+        match self {
+            Self::System => system_tick_ns(),
+            Self::Manual(clock) => clock.now().tick_ns,
+        }
+    }
+
+    /// Lets `sleeper` be woken whenever this clock is moved. The system's clock moves by itself: a sleeper
+    /// there sets a timer of its own.
+    pub fn watch(&self, sleeper: Weak<dyn Wake>) {
+        if let Self::Manual(clock) = self {
+            let mut sleepers = clock.sleepers.lock().unwrap_or_else(PoisonError::into_inner);
+            sleepers.retain(|known| known.strong_count() > 0);
+            sleepers.push(sleeper);
+        }
+    }
+
+    /// Whether time passes by itself.
+    pub fn is_system(&self) -> bool {
+        matches!(self, Self::System)
+    }
+}
+
+fn system_wall_ms() -> i64 {
+    let ms = match SystemTime::now().duration_since(UNIX_EPOCH) {
+        Ok(since) => i64::try_from(since.as_millis()).unwrap_or(i64::MAX),
+        Err(before) => i64::try_from(before.duration().as_millis()).map_or(i64::MIN, |ms| -ms),
+    };
+    ms.clamp(*WALL_RANGE_MS.start(), *WALL_RANGE_MS.end())
+}
+
+#[inline]
+fn system_tick_ns() -> i64 {
+    i64::try_from(EPOCH.elapsed().as_nanos()).unwrap_or(i64::MAX)
+}
+
+/// A clock for tests.
+pub struct ManualClock {
+    now: Mutex<Now>,
+    sleepers: Mutex<Vec<Weak<dyn Wake>>>,
+}
+
+impl std::fmt::Debug for ManualClock {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ManualClock").field("now", &self.now()).finish_non_exhaustive()
+    }
+}
+
+impl ManualClock {
+    /// A clock that stands at `epoch_ms` (milliseconds since 1970).
+    pub fn new(epoch_ms: i64) -> Result<Self> {
+        if !WALL_RANGE_MS.contains(&epoch_ms) {
+            return Err(out_of_range("epoch_ms"));
+        }
+        Ok(Self { now: Mutex::new(Now { wall_ms: epoch_ms, tick_ns: 0 }), sleepers: Mutex::new(Vec::new()) })
+    }
+
+    /// Moves both clocks forward by `ms` and wakes everyone who waits.
+    pub fn advance(&self, ms: i64) -> Result<()> {
+        {
+            let mut now = self.now.lock().unwrap_or_else(PoisonError::into_inner);
+            let wall_ms = now.wall_ms.checked_add(ms).filter(|wall| ms >= 0 && WALL_RANGE_MS.contains(wall));
+            let tick_ns = ms.checked_mul(NANOS_PER_MILLI).and_then(|ns| now.tick_ns.checked_add(ns));
+            let (Some(wall_ms), Some(tick_ns)) = (wall_ms, tick_ns) else { return Err(out_of_range("ms")) };
+            *now = Now { wall_ms, tick_ns };
+        }
+        self.wake_sleepers();
+        Ok(())
+    }
+
+    /// Moves the wall clock alone by `ms`, which may be negative.
+    pub fn step_wall(&self, ms: i64) -> Result<()> {
+        {
+            let mut now = self.now.lock().unwrap_or_else(PoisonError::into_inner);
+            let stepped = now.wall_ms.checked_add(ms).filter(|wall| WALL_RANGE_MS.contains(wall));
+            now.wall_ms = stepped.ok_or_else(|| out_of_range("ms"))?;
+        }
+        self.wake_sleepers();
+        Ok(())
+    }
+
+    fn now(&self) -> Now {
+        *self.now.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn wake_sleepers(&self) {
+        let sleepers = self.sleepers.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        for sleeper in sleepers.iter().filter_map(Weak::upgrade) {
+            sleeper.wake_all();
+        }
+    }
+}
+
+fn out_of_range(key: &'static str) -> Error {
+    Error::new(
+        Reason::InvalidValue,
+        "the clock cannot go there: it runs forward, between the years 0001 and 9999",
+    )
+    .with_key(key)
+}

@@ -1,0 +1,35 @@
+//! Panic injection for tests. With the feature `fault-injection` a test arms one named point and the next
+//! thread that passes it panics; in every other build a point compiles to nothing.
+
+#![forbid(unsafe_code)]
+
+#[cfg(feature = "fault-injection")]
+static ARMED: std::sync::Mutex<Option<String>> = std::sync::Mutex::new(None);
+
+/// Makes the next pass of the point `name` panic, once.
+#[cfg(feature = "fault-injection")]
+pub fn arm(name: &str) {
+    *ARMED.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = Some(name.to_owned());
+}
+
+/// Whether an armed point is still waiting; disarms it.
+#[cfg(feature = "fault-injection")]
+pub fn disarm() -> bool {
+    ARMED.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take().is_some()
+}
+
+/// A place where a test may inject a panic.
+#[cfg(feature = "fault-injection")]
+pub fn point(name: &str) {
+    let mut armed = ARMED.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    if armed.as_deref() == Some(name) {
+        *armed = None;
+        drop(armed);
+        panic!("injected at a fault point");
+    }
+}
+
+/// A place where a test may inject a panic.
+#[cfg(not(feature = "fault-injection"))]
+#[inline(always)]
+pub fn point(_name: &str) {}

@@ -1,0 +1,1 @@
+//! The exported C functions.

@@ -1,0 +1,127 @@
+//! Reading the JSON objects that this library defines: options, creations, parameters. An unknown member is
+//! refused by name, a wrong value too, with its limit; `null` stands for "not given".
+
+#![forbid(unsafe_code)]
+
+use std::borrow::Cow;
+use std::ops::RangeInclusive;
+
+use crate::error::{Error, Reason, Result};
+use crate::json::{self, Kind, Value};
+
+/// Most bytes of an identifier, endpoint, partition, owner or name.
+pub(crate) const MAXIMUM_NAME_BYTES: usize = 1024;
+
+/// Largest duration: it must fit a signed 64-bit count of nanoseconds.
+pub(crate) const MAXIMUM_DURATION_MS: u64 = (i64::MAX / crate::clock::NANOS_PER_MILLI) as u64;
+
+/// The members of one object, each of which may be read once.
+#[derive(Debug)]
+pub struct Object<'a> {
+    value: Option<Value<'a>>,
+}
+
+impl<'a> Object<'a> {
+    /// Parses `text` (`None` stands for `{}`) as an object that has only members in `known`.
+    pub fn parse(text: Option<&'a str>, known: &[&str], maximum_bytes: u64) -> Result<Self> {
+        let Some(text) = text else { return Ok(Self { value: None }) };
+        let value = json::parse(text, maximum_bytes)?;
+        Self::from_value(value, known)
+    }
+
+    /// The same for a value that was validated before.
+    pub fn from_value(value: Value<'a>, known: &[&str]) -> Result<Self> {
+        if value.kind() != Kind::Object {
+            return Err(Error::new(Reason::InvalidValue, "a JSON object is expected here"));
+        }
+        for member in value.members() {
+            let key = member.key();
+            if !known.contains(&key.as_ref()) {
+                return Err(Error::new(Reason::UnknownKey, "the object has an unknown member").with_key(&key));
+            }
+        }
+        Ok(Self { value: Some(value) })
+    }
+
+    /// The member `key`, if it is there and not null.
+    pub fn get(&self, key: &str) -> Option<Value<'a>> {
+        self.get_or_null(key).filter(|value| !value.is_null())
+    }
+
+    /// The member `key`, if it is there.
+    pub fn get_or_null(&self, key: &str) -> Option<Value<'a>> {
+        self.value.and_then(|value| value.get(key))
+    }
+
+    /// A string.
+    pub fn string(&self, key: &str) -> Result<Option<Cow<'a, str>>> {
+        let Some(value) = self.get(key) else { return Ok(None) };
+        value.as_str().map(Some).ok_or_else(|| invalid(key, "the member must be a string"))
+    }
+
+    /// A boolean.
+    pub fn boolean(&self, key: &str) -> Result<Option<bool>> {
+        let Some(value) = self.get(key) else { return Ok(None) };
+        value.as_bool().map(Some).ok_or_else(|| invalid(key, "the member must be true or false"))
+    }
+
+    /// A whole number within `range`. The error states the bound that was broken.
+    pub fn whole_number(&self, key: &str, range: RangeInclusive<u64>) -> Result<Option<u64>> {
+        let Some(value) = self.get(key) else { return Ok(None) };
+        let (low, high) = (*range.start(), *range.end());
+        match value.as_u64() {
+            Some(number) if range.contains(&number) => Ok(Some(number)),
+            Some(number) if number > high => {
+                Err(invalid(key, "the member must be a whole number and not above the limit")
+                    .with_limit(high))
+            }
+            _ if value.as_i64().is_some() => {
+                Err(invalid(key, "the member must be a whole number and not below the limit").with_limit(low))
+            }
+            // Too large for any integer type, or no whole number at all.
+            _ => Err(invalid(key, "the member must be a whole number within its limits").with_limit(high)),
+        }
+    }
+
+    /// A string that is a name: an endpoint, partition, owner or table name (design section 4).
+    pub fn name(&self, key: &str) -> Result<Option<Cow<'a, str>>> {
+        let Some(name) = self.string(key)? else { return Ok(None) };
+        check_name(&name, key)?;
+        Ok(Some(name))
+    }
+}
+
+/// An error about the value of one member.
+pub(crate) fn invalid(key: &str, message: &'static str) -> Error {
+    Error::new(Reason::InvalidValue, message).with_key(key)
+}
+
+/// Endpoints, partitions, owners and table names: any string of at most 1024 bytes without NUL.
+pub fn check_name(name: &str, key: &str) -> Result<()> {
+    if name.len() > MAXIMUM_NAME_BYTES {
+        return Err(
+            invalid(key, "the name has more bytes than the limit").with_limit(MAXIMUM_NAME_BYTES as u64)
+        );
+    }
+    if name.contains('\0') {
+        return Err(Error::new(Reason::EmbeddedNul, "the name holds U+0000").with_key(key));
+    }
+    Ok(())
+}
+
+/// Task, session and context ids: 1 to 1024 bytes, not blank, without CR, LF or NUL.
+pub fn check_identifier(id: &str, key: &str) -> Result<()> {
+    let refused = |message| Error::new(Reason::InvalidIdentifier, message).with_key(key);
+    if id.len() > MAXIMUM_NAME_BYTES {
+        return Err(
+            refused("the identifier has more bytes than the limit").with_limit(MAXIMUM_NAME_BYTES as u64)
+        );
+    }
+    if id.contains(['\0', '\r', '\n']) {
+        return Err(refused("the identifier holds CR, LF or NUL"));
+    }
+    if id.chars().all(char::is_whitespace) {
+        return Err(refused("the identifier is empty or blank"));
+    }
+    Ok(())
+}

@@ -1,0 +1,193 @@
+//! Where records live. A [`Backend`] has one [`Table`] per kind of record and name, and knows rows, row
+//! versions, expiry, order and limits, but no rule of a domain: a rule reaches it as a closure that is
+//! handed the stored row and decides what becomes of it, in one atomic step.
+
+#![forbid(unsafe_code)]
+
+pub mod memory;
+mod rows;
+
+use std::sync::{Arc, Weak};
+
+pub use self::rows::{A2aRow, ArrayIndex, InputState, Member, SessionRow, TaskCreation, TaskRow, TaskStatus};
+use crate::clock::{Clock, Now};
+use crate::error::Result;
+use crate::events::Hub;
+use crate::text::Text;
+
+/// A record as a backend keeps it.
+pub trait Row: Clone + Send + Sync + 'static {
+    /// Its id, unique within a table.
+    fn id(&self) -> &str;
+
+    /// The tick (see [`Now::tick_ns`]) from which on the row is gone for every operation, if it ends at all.
+    fn expires_at(&self) -> Option<i64>;
+
+    /// Whether it counts against the table's limit.
+    fn takes_slot(&self) -> bool {
+        true
+    }
+}
+
+/// What a transition decides for the row it was shown.
+#[derive(Debug)]
+pub enum Change<R> {
+    /// Nothing changes.
+    Keep,
+    /// This row is stored in place of the old one, or as a new one.
+    Put(R),
+    /// The row is deleted.
+    Remove,
+}
+
+/// Learns which rows a table removed because they expired.
+pub trait ExpiryListener<R>: Send + Sync {
+    /// `row` was removed. Called with no lock held.
+    fn expired(&self, row: &R);
+}
+
+/// The rows of one kind under one name. Managers with the same name over one store share a table.
+pub trait Table<R: Row>: Send + Sync {
+    /// Shows the unexpired row `id` to `visit`, with the tick of this reading. False when there is none.
+    /// `visit` must not call the store.
+    fn read(&self, id: &str, visit: &mut dyn FnMut(&R, i64)) -> Result<bool>;
+
+    /// One atomic read-transition-write: shows the unexpired row `id`, or `None`, to `decide`, and does what
+    /// it says. `decide` may run more than once (a backend that lost a race tries again) and must not call
+    /// the store; when it refuses, or panics, nothing has changed. Storing a new row while `limit` rows that
+    /// take a slot are there is refused with `CAPACITY_EXHAUSTED`; expired rows never count, and an
+    /// unexpired one is never evicted.
+    fn transact(
+        &self,
+        id: &str,
+        limit: Option<u64>,
+        decide: &mut dyn FnMut(Option<&R>, Now) -> Result<Change<R>>,
+    ) -> Result<()>;
+
+    /// Both clocks of the store.
+    fn now(&self) -> Result<Now>;
+
+    /// Removes up to `most` expired rows and says how many were removed.
+    fn sweep(&self, most: usize) -> Result<usize>;
+
+    /// Tells `listener` of every row that this process removes by expiry, as long as it lives.
+    fn watch_expiry(&self, listener: Weak<dyn ExpiryListener<R>>);
+
+    /// Where changes to this table are announced and waited for.
+    fn hub(&self) -> &Arc<Hub>;
+}
+
+/// Which tasks an operator's listing shows.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct TaskQuery<'a> {
+    /// Only tasks with this status.
+    pub status: Option<TaskStatus>,
+    /// Only tasks of this endpoint.
+    pub endpoint: Option<&'a str>,
+    /// Only tasks of this partition; `Some(None)` is the anonymous one.
+    pub partition: Option<Option<&'a str>>,
+    /// Only tasks created after the one with this sequence number; 0 starts at the oldest.
+    pub after: u64,
+    /// At most so many rows.
+    pub limit: usize,
+}
+
+/// A table of tasks, which can be listed in order of creation.
+pub trait TaskTable: Table<TaskRow> {
+    /// Shows the rows that match, oldest first, each with its sequence number. Gives the sequence number to
+    /// continue after, or `None` when nothing is left. Ids of rows that cannot be read go to `corrupt`.
+    fn list(
+        &self,
+        query: &TaskQuery<'_>,
+        visit: &mut dyn FnMut(&TaskRow, u64),
+        corrupt: &mut Vec<String>,
+    ) -> Result<Option<u64>>;
+}
+
+/// A place in the A2A order: status timestamp descending (absent last), then id ascending by bytes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct A2aPosition {
+    /// Status timestamp in milliseconds since 1970.
+    pub status_timestamp_ms: Option<i64>,
+    /// Task id.
+    pub id: String,
+}
+
+/// Which A2A tasks a listing shows.
+#[derive(Clone, Copy, Debug)]
+pub struct A2aQuery<'a> {
+    /// Whose tasks.
+    pub owner: Option<&'a str>,
+    /// Only tasks of this context.
+    pub context_id: Option<&'a str>,
+    /// Only tasks in this state, in the stored spelling.
+    pub state: Option<&'a str>,
+    /// Only tasks with a status timestamp at or after this, in milliseconds since 1970.
+    pub status_timestamp_from_ms: Option<i64>,
+    /// Only tasks behind this place.
+    pub after: Option<&'a A2aPosition>,
+    /// At most so many rows.
+    pub limit: usize,
+    /// Whether to count all rows that match, from the first on.
+    pub count: bool,
+}
+
+/// What a listing found beside the rows it showed.
+#[derive(Debug, Default)]
+pub struct A2aFound {
+    /// How many rows match, if that was asked.
+    pub total: Option<u64>,
+    /// Where to go on, if rows are left.
+    pub next: Option<A2aPosition>,
+    /// Ids of rows that cannot be read.
+    pub corrupt: Vec<String>,
+}
+
+/// A table of A2A tasks, which can be listed by owner.
+pub trait A2aTable: Table<A2aRow> {
+    /// Shows the rows that match, in the A2A order.
+    fn list(&self, query: &A2aQuery<'_>, visit: &mut dyn FnMut(&A2aRow)) -> Result<A2aFound>;
+}
+
+/// A storage backend.
+pub trait Backend: Send + Sync {
+    /// The table of MCP tasks under `name`.
+    fn tasks(&self, name: &str) -> Result<Arc<dyn TaskTable>>;
+    /// The table of MCP sessions under `name`.
+    fn sessions(&self, name: &str) -> Result<Arc<dyn Table<SessionRow>>>;
+    /// The table of A2A tasks under `name`.
+    fn a2a_tasks(&self, name: &str) -> Result<Arc<dyn A2aTable>>;
+    /// The JSON object of `taskhold_store_stats`.
+    fn stats(&self) -> Result<Text>;
+    /// Whether a limit of retained tasks is required (memory is the bound) or optional (the disk is).
+    fn requires_task_limit(&self) -> bool;
+}
+
+/// An open store: a backend and nothing else. Closing the handle leaves what was opened over it alive.
+pub struct Store {
+    backend: Arc<dyn Backend>,
+}
+
+impl Store {
+    /// Opens the store that `url` names: `None` or `memory:`, `sqlite:PATH`, `postgresql://…`. `options` is a
+    /// JSON object, or `None` for the defaults.
+    pub fn open(url: Option<&str>, options: Option<&str>, clock: Clock) -> Result<Self> {
+        let backend = memory::open(url, options, clock)?;
+        Ok(Self { backend })
+    }
+
+    /// A private store in memory.
+    pub fn in_memory() -> Self {
+        Self { backend: Arc::new(memory::MemoryBackend::new(Clock::System)) }
+    }
+
+    /// The backend.
+    pub fn backend(&self) -> &Arc<dyn Backend> {
+        &self.backend
+    }
+
+    /// The JSON object of `taskhold_store_stats`.
+    pub fn stats(&self) -> Result<Text> {
+        self.backend.stats()
+    }
+}

@@ -1,0 +1,241 @@
+//! The rows that backends keep: typed columns beside payload texts that stay byte for byte as they came.
+//! Parts that a transition does not touch are shared, so that a changed copy of a row costs little.
+
+#![forbid(unsafe_code)]
+
+use std::sync::Arc;
+
+use super::Row;
+use crate::clock::NANOS_PER_MILLI;
+
+/// The status of an MCP task, in the extension's order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum TaskStatus {
+    /// Work is going on.
+    Working,
+    /// Requests to the client are outstanding.
+    InputRequired,
+    /// Ended with a result.
+    Completed,
+    /// Ended with a JSON-RPC error.
+    Failed,
+    /// Ended without an outcome.
+    Cancelled,
+}
+
+impl TaskStatus {
+    /// Every status, in order.
+    pub const ALL: [Self; 5] =
+        [Self::Working, Self::InputRequired, Self::Completed, Self::Failed, Self::Cancelled];
+
+    /// The name on the wire.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Working => "working",
+            Self::InputRequired => "input_required",
+            Self::Completed => "completed",
+            Self::Failed => "failed",
+            Self::Cancelled => "cancelled",
+        }
+    }
+
+    /// The status with this wire name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|status| status.name() == name)
+    }
+
+    /// Whether the task can still change.
+    pub const fn is_terminal(self) -> bool {
+        matches!(self, Self::Completed | Self::Failed | Self::Cancelled)
+    }
+}
+
+/// What a task keeps from its creation; never changes.
+#[derive(Debug)]
+pub struct TaskCreation {
+    /// Endpoint of the tool call.
+    pub endpoint: Box<str>,
+    /// Authorization partition; `None` is the anonymous one.
+    pub partition: Option<Box<str>>,
+    /// Origin: JSON text.
+    pub origin: Box<str>,
+    /// Metadata: JSON text of an object, if given.
+    pub metadata: Option<Box<str>>,
+    /// Declared input requests: JSON text of an array of strings, if given.
+    pub declared_input_requests: Option<Box<str>>,
+}
+
+/// One member of a JSON object: its key with quotes and escapes as it came, and its value's text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Member {
+    /// The key as it stood in the text, quotes included.
+    pub key: Arc<str>,
+    /// The value's text.
+    pub value: Arc<str>,
+}
+
+/// The input rounds of a task.
+#[derive(Clone, Debug, Default)]
+pub struct InputState {
+    /// Requests that the client has not answered, in order of asking.
+    pub outstanding: Vec<Member>,
+    /// Every key ever used, decoded, in order of use.
+    pub used_keys: Vec<Arc<str>>,
+    /// Accepted responses that the worker has not taken, in order of acceptance.
+    pub responses: Vec<Member>,
+}
+
+/// An MCP task.
+#[derive(Clone, Debug)]
+pub struct TaskRow {
+    /// Random UUID.
+    pub id: Arc<str>,
+    /// What was given at creation.
+    pub creation: Arc<TaskCreation>,
+    /// Wall time of creation, ms.
+    pub created_ms: i64,
+    /// Tick of creation.
+    pub created_tick_ns: i64,
+    /// Wall time of the last update, ms; never goes back.
+    pub updated_ms: i64,
+    /// Time to live from creation, ms.
+    pub ttl_ms: i64,
+    /// Advertised poll interval, ms.
+    pub poll_interval_ms: i64,
+    /// Where it stands.
+    pub status: TaskStatus,
+    /// Message for people.
+    pub status_message: Option<Arc<str>>,
+    /// Grows with every change of the record.
+    pub revision: u64,
+    /// Whether the client asked for cancelation.
+    pub cancelation_requested: bool,
+    /// Result (completed) or error (failed): JSON text.
+    pub outcome: Option<Arc<str>>,
+    /// Input rounds, once there was one.
+    pub input: Option<Arc<InputState>>,
+    /// The record's rendered text around its payloads, if it is kept rendered: an affair of `task::render`.
+    pub rendered: Option<Arc<str>>,
+}
+
+impl Row for TaskRow {
+    fn id(&self) -> &str {
+        &self.id
+    }
+
+    fn expires_at(&self) -> Option<i64> {
+        Some(self.created_tick_ns.saturating_add(self.ttl_ms.saturating_mul(NANOS_PER_MILLI)))
+    }
+}
+
+/// An MCP session.
+#[derive(Clone, Debug)]
+pub struct SessionRow {
+    /// Visible ASCII.
+    pub id: Arc<str>,
+    /// Endpoint that owns it.
+    pub endpoint: Arc<str>,
+    /// Authorization partition; `None` is the anonymous one.
+    pub partition: Option<Arc<str>>,
+    /// Wall time of creation, ms.
+    pub created_ms: i64,
+    /// Tick of creation.
+    pub created_tick_ns: i64,
+    /// Tick of the last activity: of `lastActivityAt`, or of the last unpin.
+    pub active_tick_ns: i64,
+    /// Whether initialization is complete.
+    pub initialized: bool,
+    /// Whether it was terminated.
+    pub terminated: bool,
+    /// Compare-and-set version.
+    pub version: u64,
+    /// Idle timeout, ms; 0 is never.
+    pub idle_timeout_ms: i64,
+    /// Initialization timeout, ms; 0 is off.
+    pub initialization_timeout_ms: i64,
+    /// How many pins are held, over all holders.
+    pub pins: u32,
+    /// The snapshot: JSON text.
+    pub snapshot: Arc<str>,
+}
+
+impl Row for SessionRow {
+    fn id(&self) -> &str {
+        &self.id
+    }
+
+    /// "Older than" is strict: a session whose age equals its timeout is still there.
+    fn expires_at(&self) -> Option<i64> {
+        let deadline = |since: i64, timeout_ms: i64| {
+            (timeout_ms > 0)
+                .then(|| since.saturating_add(timeout_ms.saturating_mul(NANOS_PER_MILLI)).saturating_add(1))
+        };
+        let idle = if self.pins == 0 { deadline(self.active_tick_ns, self.idle_timeout_ms) } else { None };
+        let uninitialized = if self.initialized {
+            None
+        } else {
+            deadline(self.created_tick_ns, self.initialization_timeout_ms)
+        };
+        match (idle, uninitialized) {
+            (Some(idle), Some(uninitialized)) => Some(idle.min(uninitialized)),
+            (one, other) => one.or(other),
+        }
+    }
+
+    fn takes_slot(&self) -> bool {
+        !self.terminated
+    }
+}
+
+/// Where the elements of an array member stand in a text, so that it can be cut without parsing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ArrayIndex {
+    /// First byte of the member, at the quote of its key.
+    pub member_start: u32,
+    /// First byte of the value, at its bracket.
+    pub value_start: u32,
+    /// One past the value's closing bracket.
+    pub value_end: u32,
+    /// First byte of each element.
+    pub elements: Box<[u32]>,
+}
+
+/// An A2A task.
+#[derive(Clone, Debug)]
+pub struct A2aRow {
+    /// Global id.
+    pub id: Arc<str>,
+    /// Owner; `None` is the anonymous one.
+    pub owner: Option<Arc<str>>,
+    /// Context, if the task has one.
+    pub context_id: Option<Arc<str>>,
+    /// State in one spelling: lower case, hyphens, no prefix.
+    pub state: Arc<str>,
+    /// Whether that state is final.
+    pub is_final: bool,
+    /// Status timestamp, ms.
+    pub status_timestamp_ms: Option<i64>,
+    /// Tick at which it first became final; set once.
+    pub finalized_tick_ns: Option<i64>,
+    /// How long it is kept from then on, ms; 0 is for ever.
+    pub finalized_retention_ms: i64,
+    /// Grows with every save.
+    pub revision: u64,
+    /// The task: JSON text.
+    pub task: Arc<str>,
+    /// Where `history` stands in it.
+    pub history: Option<Arc<ArrayIndex>>,
+    /// Where `artifacts` stands in it; elements are not indexed.
+    pub artifacts: Option<Arc<ArrayIndex>>,
+}
+
+impl Row for A2aRow {
+    fn id(&self) -> &str {
+        &self.id
+    }
+
+    fn expires_at(&self) -> Option<i64> {
+        let finalized = self.finalized_tick_ns.filter(|_| self.finalized_retention_ms > 0)?;
+        Some(finalized.saturating_add(self.finalized_retention_ms.saturating_mul(NANOS_PER_MILLI)))
+    }
+}
