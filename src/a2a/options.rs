@@ -95,3 +95,81 @@ impl SaveOptions {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::Reason;
+
+    #[test]
+    fn defaults_stand_for_absent_and_null() {
+        let defaults = Options::parse(None).expect("defaults");
+        assert_eq!(
+            defaults.to_json().as_str(),
+            r#"{"name":"default","gracePeriodMs":15000,"maximumRetainedTasks":0,"finalizedRetentionMs":0,"maximumPayloadBytes":10485760}"#
+        );
+        let nulls = format!("{{{}}}", KNOWN.map(|key| format!("\"{key}\":null")).join(","));
+        for text in ["{}", &nulls] {
+            assert_eq!(Options::parse(Some(text)).expect("defaults"), defaults);
+        }
+    }
+
+    #[test]
+    fn options_come_back_as_given() {
+        for text in [
+            r#"{"name":"","gracePeriodMs":0,"maximumRetainedTasks":0,"finalizedRetentionMs":0,"maximumPayloadBytes":1}"#,
+            r#"{"name":"a \"b\"","gracePeriodMs":9223372036854,"maximumRetainedTasks":9223372036854775807,"finalizedRetentionMs":9223372036854,"maximumPayloadBytes":9223372036854775807}"#,
+        ] {
+            assert_eq!(Options::parse(Some(text)).expect("options").to_json().as_str(), text);
+        }
+    }
+
+    #[test]
+    fn bad_options_are_named() {
+        let table = [
+            (r#"{"grace":1}"#, Reason::UnknownKey, "grace", None),
+            (r#"{"name":1}"#, Reason::InvalidValue, "name", None),
+            (r#"{"name":"\u0000"}"#, Reason::EmbeddedNul, "name", None),
+            (r#"{"gracePeriodMs":-1}"#, Reason::InvalidValue, "gracePeriodMs", Some(0_i64)),
+            (
+                r#"{"gracePeriodMs":9223372036855}"#,
+                Reason::InvalidValue,
+                "gracePeriodMs",
+                Some(9_223_372_036_854),
+            ),
+            (r#"{"finalizedRetentionMs":-1}"#, Reason::InvalidValue, "finalizedRetentionMs", Some(0)),
+            (r#"{"maximumRetainedTasks":-1}"#, Reason::InvalidValue, "maximumRetainedTasks", Some(0)),
+            (r#"{"maximumPayloadBytes":0}"#, Reason::InvalidValue, "maximumPayloadBytes", Some(1)),
+        ];
+        for (text, reason, key, limit) in table {
+            let error = Options::parse(Some(text)).expect_err(text);
+            assert_eq!((error.reason(), error.key()), (reason, Some(key)), "{text}");
+            if let Some(limit) = limit {
+                assert!(error.to_json().as_str().contains(&format!("\"limit\":{limit}}}")), "{text}");
+            }
+        }
+        for text in [r#"{"gracePeriodMs":1.5}"#, r#"{"gracePeriodMs":"1"}"#, r#"{"gracePeriodMs":1e3}"#] {
+            assert_eq!(Options::parse(Some(text)).expect_err(text).reason(), Reason::InvalidValue);
+        }
+    }
+
+    #[test]
+    fn save_options() {
+        assert_eq!(SaveOptions::parse(None).expect("defaults"), SaveOptions::default());
+        let given =
+            SaveOptions::parse(Some(r#"{"expectedRevision":0,"isReplicated":true}"#)).expect("options");
+        assert_eq!(given, SaveOptions { expected_revision: Some(0), is_replicated: true });
+        let nulls =
+            SaveOptions::parse(Some(r#"{"expectedRevision":null,"isReplicated":null}"#)).expect("options");
+        assert_eq!(nulls, SaveOptions::default());
+        for (text, reason, key) in [
+            (r#"{"expectedRevision":-1}"#, Reason::InvalidValue, "expectedRevision"),
+            (r#"{"expectedRevision":"1"}"#, Reason::InvalidValue, "expectedRevision"),
+            (r#"{"isReplicated":1}"#, Reason::InvalidValue, "isReplicated"),
+            (r#"{"replicated":true}"#, Reason::UnknownKey, "replicated"),
+        ] {
+            let error = SaveOptions::parse(Some(text)).expect_err(text);
+            assert_eq!((error.reason(), error.key()), (reason, Some(key)), "{text}");
+        }
+    }
+}

@@ -166,3 +166,121 @@ fn position(whole: &str, part: &str) -> u32 {
 fn length(text: &str) -> u32 {
     u32::try_from(text.len()).unwrap_or(u32::MAX)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MAXIMUM: u64 = 1 << 20;
+
+    #[test]
+    fn columns_are_read_from_anywhere_in_the_task() {
+        let text = r#" {"kind":"task","status":{"message":{"state":"x"},"timestamp":"2025-01-02T03:04:05.678+01:00",
+            "st\u0061te":"TASK_STATE_INPUT_\u0052EQUIRED"},"metadata":{"id":"no"},"contextId":"c\u00e9","i\u0064":"t\u0020\"1"} "#;
+        let task = Document::parse(text, MAXIMUM).expect("a task");
+        assert_eq!(task.text, text.trim());
+        assert_eq!(task.id, "t \"1");
+        assert_eq!(task.context_id.as_deref(), Some("cé"));
+        assert_eq!(task.state, "input-required");
+        assert_eq!(task.status_timestamp_ms, Some(1_735_783_445_678));
+        assert_eq!((task.history, task.artifacts), (None, None));
+    }
+
+    #[test]
+    fn absent_and_null_columns() {
+        for text in [
+            r#"{"id":"t","status":{"state":"working"}}"#,
+            r#"{"id":"t","contextId":null,"status":{"timestamp":null,"state":"working"}}"#,
+        ] {
+            let task = Document::parse(text, MAXIMUM).expect("a task");
+            assert_eq!((task.context_id, task.status_timestamp_ms), (None, None));
+        }
+    }
+
+    #[test]
+    fn spans_point_at_the_bytes_of_the_stored_text() {
+        let text = " \n{\"artifacts\": [ 1,2 ],\"id\":\"é\", \"history\" : [ {\"a\":1} ,\"é\",3] ,\"status\":{\"state\":\"x\"}}";
+        let task = Document::parse(text, MAXIMUM).expect("a task");
+        let at = |part: &str| u32::try_from(task.text.find(part).expect("a part")).expect("a small text");
+        let history = task.history.expect("a history");
+        assert_eq!(history.member_start, at("\"history\""));
+        assert_eq!(history.value_start, at("[ {"));
+        assert_eq!(history.value_end, at(" ,\"status\""));
+        assert_eq!(*history.elements, [at("{\"a\""), at("\"é\",3"), at("3]")]);
+        let artifacts = task.artifacts.expect("artifacts");
+        let artifacts_span = (artifacts.member_start, artifacts.value_start, artifacts.value_end);
+        assert_eq!(artifacts_span, (at("\"artifacts\""), at("[ 1"), at(",\"id\"")));
+        assert!(artifacts.elements.is_empty());
+    }
+
+    #[test]
+    fn refusals() {
+        let long = "x".repeat(1025);
+        let with_state = |state: &str| format!(r#"{{"id":"t","status":{{"state":{state}}}}}"#);
+        let with_id = |id: &str| format!(r#"{{"id":{id},"status":{{"state":"working"}}}}"#);
+        let with = |member: &str| format!(r#"{{"id":"t","status":{{"state":"working"}},{member}}}"#);
+        let with_timestamp = |timestamp: &str| {
+            format!(r#"{{"id":"t","status":{{"state":"working","timestamp":{timestamp}}}}}"#)
+        };
+        let payload = Reason::InvalidPayload;
+        let identifier = Reason::InvalidIdentifier;
+        let timestamp = Reason::InvalidTimestamp;
+        let table: Vec<(String, Reason, Option<&str>)> = vec![
+            (String::new(), Reason::InvalidJson, None),
+            ("{".to_owned(), Reason::InvalidJson, None),
+            (with("\"a\":1,\"a\":2"), Reason::DuplicateKey, None),
+            (with("\"a\":\"\\ud800\""), Reason::LoneSurrogate, None),
+            ("[]".to_owned(), payload, None),
+            ("null".to_owned(), payload, None),
+            ("\"task\"".to_owned(), payload, None),
+            ("{}".to_owned(), payload, Some("id")),
+            (r#"{"status":{"state":"working"}}"#.to_owned(), payload, Some("id")),
+            (with_id("null"), payload, Some("id")),
+            (with_id("1"), payload, Some("id")),
+            (with_id("\"\""), identifier, Some("id")),
+            (with_id("\" \\t\""), identifier, Some("id")),
+            (with_id("\"a\\nb\""), identifier, Some("id")),
+            (with_id("\"a\\u0000b\""), identifier, Some("id")),
+            (with_id(&format!("\"{long}\"")), identifier, Some("id")),
+            (r#"{"id":"t"}"#.to_owned(), payload, Some("status")),
+            (r#"{"id":"t","status":null}"#.to_owned(), payload, Some("status")),
+            (r#"{"id":"t","status":"working"}"#.to_owned(), payload, Some("status")),
+            (r#"{"id":"t","status":{}}"#.to_owned(), payload, Some("state")),
+            (with_state("null"), payload, Some("state")),
+            (with_state("3"), payload, Some("state")),
+            (with_state("\"\""), payload, Some("state")),
+            (with_state("\"  \""), payload, Some("state")),
+            (with_state("\"TASK_STATE_\""), payload, Some("state")),
+            (with_state("\"a\\u0000\""), payload, Some("state")),
+            (with_state(&format!("\"{long}\"")), payload, Some("state")),
+            (with_timestamp("1735783445678"), payload, Some("timestamp")),
+            (with_timestamp("\"\""), timestamp, Some("timestamp")),
+            (with_timestamp("\"12345\""), timestamp, Some("timestamp")),
+            (with_timestamp("\"2025-01-02\""), timestamp, Some("timestamp")),
+            (with_timestamp("\"2025-01-02T03:04:05\""), timestamp, Some("timestamp")),
+            (with_timestamp("\"2025-02-30T03:04:05Z\""), timestamp, Some("timestamp")),
+            (with("\"contextId\":1"), payload, Some("contextId")),
+            (with("\"contextId\":\"\""), identifier, Some("contextId")),
+            (with(&format!("\"contextId\":\"{long}\"")), identifier, Some("contextId")),
+            (with("\"history\":{}"), payload, Some("history")),
+            (with("\"history\":\"[]\""), payload, Some("history")),
+            (with("\"artifacts\":false"), payload, Some("artifacts")),
+        ];
+        for (text, reason, key) in table {
+            let error = Document::parse(&text, MAXIMUM).expect_err(&text);
+            assert_eq!((error.reason(), error.key()), (reason, key), "{text}");
+        }
+        let error = Document::parse(&with_id("\"t\""), 10).expect_err("too large");
+        assert_eq!(error.reason(), Reason::PayloadTooLarge);
+    }
+
+    #[test]
+    fn the_longest_names_are_accepted() {
+        let longest = "é".repeat(512);
+        let text =
+            format!(r#"{{"id":"{longest}","contextId":"{longest}","status":{{"state":"{longest}"}}}}"#);
+        let task = Document::parse(&text, MAXIMUM).expect("a task");
+        assert_eq!((&*task.id, task.context_id.as_deref()), (&*longest, Some(&*longest)));
+        assert_eq!(task.state, longest);
+    }
+}

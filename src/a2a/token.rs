@@ -148,3 +148,136 @@ fn from_hex(text: &str) -> Option<Vec<u8>> {
     }
     pairs.iter().map(|&[high, low]| Some(nibble(high)? << 4 | nibble(low)?)).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SCOPE: Scope<'_> = Scope {
+        owner: Some("ann"),
+        context_id: Some("c"),
+        state: Some("working"),
+        status_timestamp_from_ms: Some(5),
+    };
+
+    fn token(status_timestamp_ms: Option<i64>, id: &str) -> Token {
+        Token { total: 60, position: A2aPosition { status_timestamp_ms, id: id.to_owned() } }
+    }
+
+    #[test]
+    fn a_token_comes_back_as_it_was() {
+        let longest = "🦀".repeat(256);
+        for timestamp in [None, Some(0), Some(-1), Some(i64::MIN), Some(i64::MAX)] {
+            for id in ["a", "a-b", "é", "\u{1f980}", " x ", "\"quoted\"", &longest] {
+                for total in [0, 60, u64::MAX] {
+                    let given = Token { total, ..token(timestamp, id) };
+                    let text = given.encode(&SCOPE);
+                    assert!(text.bytes().all(|byte| byte.is_ascii_hexdigit()));
+                    assert_eq!(Token::decode(&text, &SCOPE).expect("its own token"), given);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_token_is_the_same_in_every_version() {
+        let text = token(Some(1_000), "t").encode(&SCOPE);
+        let (version, rest) = text.split_at(2);
+        let (_, content) = rest.split_at(16);
+        assert_eq!(version, "01");
+        assert_eq!(content, "000000000000003c0100000000000003e874");
+        let mut hash = Fnv1a::default();
+        hash.write(b"foobar");
+        assert_eq!(hash.0, 0x8594_4171_f739_67e8, "a published value of FNV-1a");
+    }
+
+    #[test]
+    fn a_token_of_another_listing_is_refused() {
+        let scopes = [
+            SCOPE,
+            Scope { owner: None, ..SCOPE },
+            Scope { owner: Some(""), ..SCOPE },
+            Scope { owner: Some("bob"), ..SCOPE },
+            Scope { context_id: None, ..SCOPE },
+            Scope { context_id: Some("d"), ..SCOPE },
+            Scope { state: None, ..SCOPE },
+            Scope { state: Some("failed"), ..SCOPE },
+            Scope { status_timestamp_from_ms: None, ..SCOPE },
+            Scope { status_timestamp_from_ms: Some(6), ..SCOPE },
+            // The same bytes, in other fields.
+            Scope { owner: Some("annc"), context_id: Some(""), ..SCOPE },
+            Scope { owner: Some("c"), context_id: Some("ann"), ..SCOPE },
+        ];
+        for (at, from) in scopes.iter().enumerate() {
+            let text = token(Some(1), "t").encode(from);
+            for (other, to) in scopes.iter().enumerate() {
+                assert_eq!(Token::decode(&text, to).is_ok(), at == other, "{from:?} {to:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn garbage_is_refused() {
+        let good = token(Some(1), "t").encode(&SCOPE);
+        let mut garbage: Vec<String> = [
+            " ",
+            "x",
+            "1:",
+            "0",
+            "00",
+            "01",
+            "999999999999999999999:a",
+            "1735783445678:t",
+            "null",
+            "é",
+            "🦀🦀",
+            "%00",
+            "\0",
+            "-1",
+            "AQ==",
+        ]
+        .map(str::to_owned)
+        .to_vec();
+        garbage.extend((0..good.len()).map(|end| good[..end].to_owned()));
+        garbage.extend([format!("{good}0"), format!("{good}00"), format!(" {good}"), good.to_uppercase()]);
+        garbage.push("0".repeat(2 * (FIXED_BYTES + MAXIMUM_NAME_BYTES)));
+        garbage.push("0".repeat(1 << 20));
+        for at in 0..good.len() {
+            let mut bytes = good.clone().into_bytes();
+            bytes[at] = if bytes[at] == b'0' { b'1' } else { b'0' };
+            garbage.push(String::from_utf8(bytes).expect("ASCII"));
+        }
+        for text in garbage {
+            if text == good {
+                continue;
+            }
+            let error = Token::decode(&text, &SCOPE).expect_err(&text);
+            assert_eq!((error.reason(), error.key()), (Reason::InvalidPageToken, Some("pageToken")));
+        }
+    }
+
+    /// Tokens that are well made over content that no listing gives out.
+    #[test]
+    fn impossible_positions_are_refused() {
+        let long = "x".repeat(MAXIMUM_NAME_BYTES + 1);
+        for id in ["", " ", "a\nb", "a\0", &long] {
+            assert!(Token::decode(&token(None, id).encode(&SCOPE), &SCOPE).is_err(), "{id:?}");
+        }
+        let seal = |content: &[u8]| {
+            let mut text = String::new();
+            push_hex(&mut text, &[VERSION]);
+            push_hex(&mut text, &digest(&SCOPE, content).to_be_bytes());
+            push_hex(&mut text, content);
+            text
+        };
+        let mut content = token(Some(1), "t").content();
+        assert!(Token::decode(&seal(&content), &SCOPE).is_ok());
+        content[8] = 2;
+        assert!(Token::decode(&seal(&content), &SCOPE).is_err(), "a flag that is neither");
+        content[8] = 1;
+        content.push(0xff);
+        assert!(Token::decode(&seal(&content), &SCOPE).is_err(), "an id that is no UTF-8");
+        assert!(Token::decode(&seal(&content[..12]), &SCOPE).is_err(), "a timestamp cut short");
+        assert!(Token::decode(&seal(&[]), &SCOPE).is_err(), "no content");
+    }
+}
