@@ -1,7 +1,7 @@
 //! Finding an object's duplicate keys by decoded name while its text is validated. The keys of all open
 //! objects lie on one stack, which needs no allocation while few are open; a key is compared with those of
-//! its own object by its length and first bytes, then in full. An object with many keys moves them into a
-//! hash table with a random seed, so that the work stays linear whatever the keys are.
+//! its own object by a digest, then in full. An object with many keys, or with keys that look alike, moves
+//! them into a hash table with a random seed, so that the work stays linear whatever the keys are.
 
 #![forbid(unsafe_code)]
 
@@ -30,7 +30,7 @@ struct Span {
 /// A key on the stack; below an object's first key lies what is known of the object around it.
 #[derive(Clone, Copy)]
 struct Key {
-    /// Mixes the length and the last bytes of the decoded key: equal keys have equal digests.
+    /// Mixes the length and the ends of the decoded key: equal keys have equal digests.
     digest: u64,
     span: Span,
 }
@@ -63,9 +63,16 @@ pub(super) struct Keys<'a> {
 
 struct ManyKeys {
     /// Keys with the number of their object. Those of closed objects may stay: no number comes twice.
-    table: HashTable<(u32, Span)>,
+    table: HashTable<HashedKey>,
     hasher: DefaultHashBuilder,
     open_objects: u32,
+}
+
+struct HashedKey {
+    /// Kept, because a growing table asks for it again.
+    hash: u64,
+    object: u32,
+    span: Span,
 }
 
 impl<'a> Keys<'a> {
@@ -112,8 +119,16 @@ impl<'a> Keys<'a> {
         let digest =
             if escaped { self.decoded_digest(span) } else { digest(self.text.as_bytes(), start, end) };
         let bit = 1 << (digest >> 58);
-        if self.object.seen & bit != 0 && self.has(digest, span) {
-            return false;
+        if self.object.seen & bit != 0
+            && let Some(alike) = self.alike(digest)
+        {
+            if same(self.text, alike, span) {
+                return false;
+            }
+            // Full comparisons may be long: none is made for the same object again.
+            self.push(Key { digest, span });
+            self.become_many();
+            return true;
         }
         self.object.seen |= bit;
         self.push(Key { digest, span });
@@ -123,9 +138,10 @@ impl<'a> Keys<'a> {
         true
     }
 
-    fn has(&self, digest: u64, span: Span) -> bool {
-        let keys = self.stack().get(self.object.base as usize..self.length).unwrap_or_default();
-        keys.iter().any(|key| key.digest == digest && same(self.text, key.span, span))
+    /// The current object's key with this digest.
+    fn alike(&self, digest: u64) -> Option<Span> {
+        let keys = self.stack().get(self.object.base as usize..self.length)?;
+        keys.iter().find(|key| key.digest == digest).map(|key| key.span)
     }
 
     #[inline]
@@ -196,17 +212,15 @@ impl<'a> Keys<'a> {
 impl ManyKeys {
     /// False if the object has the key already.
     fn insert(&mut self, text: &str, object: u32, span: Span) -> bool {
-        let Self { table, hasher, .. } = self;
-        let hash = |&(object, span): &(u32, Span)| hasher.hash_one((object, &*decoded(text, span)));
-        let entry = table.entry(
-            hash(&(object, span)),
-            |&(other, key)| other == object && same(text, key, span),
-            hash,
-        );
-        match entry {
+        let key = decoded(text, span);
+        let hash = self.hasher.hash_one((object, &*key));
+        let is_same = |other: &HashedKey| {
+            other.hash == hash && other.object == object && decoded(text, other.span) == key
+        };
+        match self.table.entry(hash, is_same, |other| other.hash) {
             Entry::Occupied(_) => false,
             Entry::Vacant(place) => {
-                place.insert((object, span));
+                place.insert(HashedKey { hash, object, span });
                 true
             }
         }
@@ -229,15 +243,14 @@ fn same(text: &str, one: Span, other: Span) -> bool {
     decoded(text, one) == decoded(text, other)
 }
 
-/// Mixes the length and the last eight bytes of `bytes[start..end]`.
+/// Mixes the length, the first and the last eight bytes of `bytes[start..end]`.
 #[inline]
 fn digest(bytes: &[u8], start: usize, end: usize) -> u64 {
     let length = end - start;
-    let last = match end.checked_sub(8).and_then(|at| scan::word(bytes, at)) {
-        Some(word) if length >= 8 => word,
-        Some(_) if length == 0 => 0,
-        Some(word) => word >> (64 - 8 * length),
-        None => bytes[start..end].iter().rev().fold(0, |last, &byte| (last << 8) | u64::from(byte)),
+    let ends = match (scan::word(bytes, start), end.checked_sub(8).and_then(|at| scan::word(bytes, at))) {
+        (Some(first), Some(last)) if length >= 8 => first.rotate_left(32) ^ last,
+        (Some(first), _) if length < 8 => first & ((1 << (8 * length)) - 1),
+        _ => bytes[start..end].iter().rev().fold(0, |first, &byte| (first << 8) | u64::from(byte)),
     };
-    (last ^ (length as u64).rotate_right(8)).wrapping_mul(0x9E37_79B9_7F4A_7C15)
+    (ends ^ (length as u64).rotate_right(8)).wrapping_mul(0x9E37_79B9_7F4A_7C15)
 }
