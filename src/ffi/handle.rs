@@ -308,3 +308,6 @@ fn no_handle(is_null: bool) -> Error {
         Error::new(Reason::Foreign, "this is not a handle of this kind")
     }
 }
+
+#[cfg(test)]
+mod tests;
