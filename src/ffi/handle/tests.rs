@@ -155,7 +155,9 @@ fn racing_look_ups_closes_and_opens_never_mix_objects_up() {
     static ALIVE: AtomicUsize = AtomicUsize::new(0);
     static CLOSED: AtomicUsize = AtomicUsize::new(0);
 
-    struct Object(u64);
+    struct Object {
+        number: u64,
+    }
     impl Drop for Object {
         fn drop(&mut self) {
             ALIVE.fetch_sub(1, Ordering::Relaxed);
@@ -182,7 +184,7 @@ fn racing_look_ups_closes_and_opens_never_mix_objects_up() {
     let opened = || {
         let number = numbers.fetch_add(1, Ordering::Relaxed);
         ALIVE.fetch_add(1, Ordering::Relaxed);
-        (number, open::<Thing>(Object(number)).expect("a handle").addr())
+        (number, open::<Thing>(Object { number }).expect("a handle").addr())
     };
     let shared: Vec<Mutex<(u64, usize)>> = (0..4).map(|_| Mutex::new(opened())).collect();
     let rounds = if cfg!(miri) { 30 } else { 20_000 };
@@ -194,7 +196,7 @@ fn racing_look_ups_closes_and_opens_never_mix_objects_up() {
                     let place = &shared[(round + thread) % shared.len()];
                     let (number, address) = *place.lock().expect("not poisoned");
                     match get(at::<Thing>(address)) {
-                        Ok(held) => assert_eq!(held.0, number),
+                        Ok(held) => assert_eq!(held.number, number),
                         Err(error) => assert_eq!(error.reason(), Reason::Closed),
                     }
                     if round % 3 == thread % 3 {
