@@ -43,21 +43,20 @@ pub fn format_timestamp(wall_ms: i64) -> [u8; TIMESTAMP_LENGTH] {
 }
 
 /// Year, month and day of the Gregorian calendar, `days` after 0001-01-01. Years are counted from March here,
-/// so that a leap day is the last of its year and the months before it have a regular pattern.
+/// so that a leap day is the last of its year and the months before it have a regular pattern. Multiplications
+/// stand for the divisions (Neri and Schneider, "Euclidean affine functions and their application to calendar
+/// algorithms", 2022); a test goes through every day.
+#[allow(clippy::cast_possible_truncation)] // the lower half of a product is meant
 fn civil_date(days: u32) -> (u32, u32, u32) {
-    const DAYS_PER_400_YEARS: u32 = 146_097;
     // 0000-03-01 is 306 days before 0001-01-01.
-    let days = days + 306;
-    let (cycle, day_of_cycle) = (days / DAYS_PER_400_YEARS, days % DAYS_PER_400_YEARS);
-    let year_of_cycle =
-        (day_of_cycle - day_of_cycle / 1_460 + day_of_cycle / 36_524 - day_of_cycle / 146_096) / 365;
-    let day_of_year = day_of_cycle - (365 * year_of_cycle + year_of_cycle / 4 - year_of_cycle / 100);
-    // Five months from March or August on have 153 days.
-    let month_from_march = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
-    let after_new_year = month_from_march >= 10;
-    let month = if after_new_year { month_from_march - 9 } else { month_from_march + 3 };
-    (400 * cycle + year_of_cycle + u32::from(after_new_year), month, day)
+    let quarter_days = 4 * (days + 306) + 3;
+    let (century, rest) = (quarter_days / 146_097, quarter_days % 146_097 / 4);
+    let product = 2_939_745 * u64::from(4 * rest + 3);
+    let year = 100 * century + (product >> 32) as u32;
+    let day_of_year = product as u32 / 2_939_745 / 4;
+    let months = 2_141 * day_of_year + 197_913;
+    let (month, day) = (months >> 16, (months & 0xFFFF) / 2_141 + 1);
+    if day_of_year >= 306 { (year + 1, month - 12, day) } else { (year, month, day) }
 }
 
 #[allow(clippy::cast_possible_truncation)] // value < 100

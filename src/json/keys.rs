@@ -63,9 +63,16 @@ pub(super) struct Keys<'a> {
 
 struct ManyKeys {
     /// Keys with the number of their object. Those of closed objects may stay: no number comes twice.
-    table: HashTable<(u32, Span)>,
+    table: HashTable<HashedKey>,
     hasher: DefaultHashBuilder,
     open_objects: u32,
+}
+
+struct HashedKey {
+    /// Kept, because a growing table asks for it again.
+    hash: u64,
+    object: u32,
+    span: Span,
 }
 
 impl<'a> Keys<'a> {
@@ -205,17 +212,15 @@ impl<'a> Keys<'a> {
 impl ManyKeys {
     /// False if the object has the key already.
     fn insert(&mut self, text: &str, object: u32, span: Span) -> bool {
-        let Self { table, hasher, .. } = self;
-        let hash = |&(object, span): &(u32, Span)| hasher.hash_one((object, &*decoded(text, span)));
-        let entry = table.entry(
-            hash(&(object, span)),
-            |&(other, key)| other == object && same(text, key, span),
-            hash,
-        );
-        match entry {
+        let key = decoded(text, span);
+        let hash = self.hasher.hash_one((object, &*key));
+        let is_same = |other: &HashedKey| {
+            other.hash == hash && other.object == object && decoded(text, other.span) == key
+        };
+        match self.table.entry(hash, is_same, |other| other.hash) {
             Entry::Occupied(_) => false,
             Entry::Vacant(place) => {
-                place.insert((object, span));
+                place.insert(HashedKey { hash, object, span });
                 true
             }
         }
