@@ -187,7 +187,9 @@ fn backend(url: Option<&str>, options: Option<&str>, clock: Clock) -> Result<Arc
         }
         #[cfg(feature = "sqlite")]
         "sqlite" => Ok(Arc::new(sqlite::SqliteBackend::open(rest, options, clock)?)),
-        "sqlite" | "postgresql" | "postgres" => {
+        #[cfg(not(feature = "sqlite"))]
+        "sqlite" => Err(Error::new(Reason::UnsupportedBackend, "this build has no such storage backend")),
+        "postgresql" | "postgres" => {
             Err(Error::new(Reason::UnsupportedBackend, "this build has no such storage backend"))
         }
         _ => Err(unknown()),

@@ -40,7 +40,8 @@ const INSERT: &str = "INSERT INTO sessions (sequence, name, id, version, initial
 
 const UPDATE: &str = "UPDATE sessions SET row_version = row_version + 1, version = ?2, initialized = ?3, \
      terminated = ?4, last_activity_at = ?5, active_at = ?6, unpinned_at = ?7, expires_at = ?8, pins = ?9, \
-     snapshot = ?10 WHERE sequence = ?1";
+     snapshot = ?10, idle_timeout_ms = ?11, \
+     initialization_timeout_ms = ?12 WHERE sequence = ?1";
 
 const PIN: &str = "INSERT INTO session_pins (session, holder, pins, lease_until) VALUES (?1, ?2, ?3, ?4) \
      ON CONFLICT (session, holder) DO UPDATE SET pins = pins + excluded.pins, lease_until = excluded.lease_until";
@@ -197,6 +198,8 @@ impl SessionRow {
             self.expires_at().map(|deadline| ticks.deadline_ms(deadline)),
             self.pins,
             &*self.snapshot,
+            self.idle_timeout_ms,
+            self.initialization_timeout_ms,
         ];
         transaction.execute(UPDATE, values).map(|_| ())
     }
