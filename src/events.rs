@@ -1,15 +1,17 @@
 //! Telling who waits. A [`Hub`] belongs to one table: changes are announced there after they are readable
-//! and with no lock held; waiters sleep there by id, and event queues collect there. Cost is one load when
-//! nobody listens.
+//! and with no lock held; waiters sleep there by id, and event queues collect there. Announcing costs two
+//! loads when nobody listens.
 
 #![forbid(unsafe_code)]
 
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
-use std::time::Duration;
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock, Weak};
+use std::time::{Duration, Instant};
 
 use crate::clock::Wake;
-use crate::error::Result;
+use crate::error::{Error, Reason, Result};
+use crate::options::invalid;
 use crate::text::Text;
 
 /// What is announced.
@@ -23,6 +25,16 @@ pub enum EventKind {
     Finalized,
 }
 
+impl EventKind {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Changed => "changed",
+            Self::CancelationRequested => "cancelation_requested",
+            Self::Finalized => "finalized",
+        }
+    }
+}
+
 /// How a look at the state ended for someone who waits.
 #[derive(Debug)]
 pub enum Look<T> {
@@ -34,60 +46,333 @@ pub enum Look<T> {
 
 /// The announcements of one table.
 #[derive(Default)]
-pub struct Hub {}
+pub struct Hub {
+    waiting: AtomicUsize,
+    rooms: Mutex<HashMap<Box<str>, Arc<Room>>>,
+    open_queues: Arc<AtomicUsize>,
+    queues: RwLock<Vec<Weak<EventQueue>>>,
+}
+
+/// Where those who wait for one id sleep.
+#[derive(Default)]
+struct Room {
+    /// Counts announcements, so that one between a look and the sleep that follows is not lost.
+    announced: Mutex<u64>,
+    woken: Condvar,
+    sleepers: AtomicUsize,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Room {
+    fn wake(&self) {
+        *lock(&self.announced) += 1;
+        self.woken.notify_all();
+    }
+}
 
 impl Hub {
-    /// Announces that something happened to `id`: to waiters and to event queues.
-    pub fn announce(&self, _kind: EventKind, _id: &str) {
-        todo!()
+    /// Announces that something happened to `id`: to waiters and to event queues. Call it after the change is
+    /// readable and with no lock held.
+    #[inline]
+    pub fn announce(&self, kind: EventKind, id: &str) {
+        // A waiter counts itself in before it reads the row under the row's lock. So whoever changes the row
+        // after that read sees the count here: the lock orders the two.
+        if self.waiting.load(Ordering::SeqCst) > 0 {
+            let room = lock(&self.rooms).get(id).cloned();
+            if let Some(room) = room {
+                room.wake();
+            }
+        }
+        if self.open_queues.load(Ordering::SeqCst) > 0 {
+            let queues = self.queues.read().unwrap_or_else(PoisonError::into_inner).clone();
+            for queue in queues.iter().filter_map(Weak::upgrade) {
+                queue.push(kind, id);
+            }
+        }
     }
 
     /// Opens a queue that holds at most `capacity` events (at least 1).
-    pub fn open_queue(self: &Arc<Self>, _capacity: u32) -> Result<Arc<EventQueue>> {
-        todo!()
+    pub fn open_queue(self: &Arc<Self>, capacity: u32) -> Result<Arc<EventQueue>> {
+        if capacity == 0 {
+            return Err(invalid("capacity", "the capacity is below the limit").with_limit(1));
+        }
+        let queue = Arc::new(EventQueue {
+            capacity: usize::try_from(capacity).unwrap_or(usize::MAX),
+            state: Mutex::default(),
+            arrived: Condvar::new(),
+            open_queues: Arc::clone(&self.open_queues),
+        });
+        let mut queues = self.queues.write().unwrap_or_else(PoisonError::into_inner);
+        queues.retain(|known| known.strong_count() > 0);
+        queues.push(Arc::downgrade(&queue));
+        self.open_queues.fetch_add(1, Ordering::SeqCst);
+        Ok(queue)
     }
 
     /// Looks until `look` is ready, `timeout` (real time, `None`: for ever) has passed (`TIMEOUT`), or
     /// `closed` is set (`CLOSED`). Looks at least once, and after every announcement for `id`.
     pub fn wait<T>(
         &self,
-        _id: &str,
-        _timeout: Option<Duration>,
-        _closed: &AtomicBool,
-        _look: &mut dyn FnMut() -> Result<Look<T>>,
+        id: &str,
+        timeout: Option<Duration>,
+        closed: &AtomicBool,
+        look: &mut dyn FnMut() -> Result<Look<T>>,
     ) -> Result<T> {
-        todo!()
+        let deadline = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
+        let seat = Seat::take(self, id);
+        loop {
+            let announced = *lock(&seat.room.announced);
+            let again = match look()? {
+                Look::Ready(value) => return Ok(value),
+                Look::Again(again) => again,
+            };
+            if closed.load(Ordering::SeqCst) {
+                return Err(Error::new(
+                    Reason::ClosedWhileWaiting,
+                    "the handle was closed while the call waited",
+                ));
+            }
+            let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+            if left == Some(Duration::ZERO) {
+                return Err(Error::new(Reason::Timeout, "nothing happened within the time given"));
+            }
+            seat.room.sleep(announced, [left, again].into_iter().flatten().min());
+        }
     }
 
     /// How many threads wait here now, and how many queues are open.
     pub fn counts(&self) -> (usize, usize) {
-        todo!()
+        (self.waiting.load(Ordering::SeqCst), self.open_queues.load(Ordering::SeqCst))
     }
 }
 
 impl Wake for Hub {
     fn wake_all(&self) {
-        todo!()
+        if self.waiting.load(Ordering::SeqCst) > 0 {
+            let rooms: Vec<_> = lock(&self.rooms).values().cloned().collect();
+            for room in rooms {
+                room.wake();
+            }
+        }
     }
 }
 
-/// A bounded queue of events that coalesces by task id.
-pub struct EventQueue {}
+impl Room {
+    /// Sleeps until there was another announcement than the `seen`th, or for `limit`.
+    fn sleep(&self, seen: u64, limit: Option<Duration>) {
+        let announced = lock(&self.announced);
+        let asleep = |announced: &mut u64| *announced == seen;
+        // The result is not needed: whoever wakes looks again.
+        if let Some(limit) = limit {
+            drop(
+                self.woken
+                    .wait_timeout_while(announced, limit, asleep)
+                    .unwrap_or_else(PoisonError::into_inner),
+            );
+        } else {
+            drop(self.woken.wait_while(announced, asleep).unwrap_or_else(PoisonError::into_inner));
+        }
+    }
+}
+
+/// A place in a room, given up on every way out.
+struct Seat<'a> {
+    hub: &'a Hub,
+    id: &'a str,
+    room: Arc<Room>,
+}
+
+impl<'a> Seat<'a> {
+    fn take(hub: &'a Hub, id: &'a str) -> Self {
+        let mut rooms = lock(&hub.rooms);
+        let room = Arc::clone(rooms.entry(id.into()).or_default());
+        room.sleepers.fetch_add(1, Ordering::Relaxed);
+        hub.waiting.fetch_add(1, Ordering::SeqCst);
+        drop(rooms);
+        Self { hub, id, room }
+    }
+}
+
+impl Drop for Seat<'_> {
+    fn drop(&mut self) {
+        let mut rooms = lock(&self.hub.rooms);
+        self.hub.waiting.fetch_sub(1, Ordering::SeqCst);
+        if self.room.sleepers.fetch_sub(1, Ordering::Relaxed) == 1 {
+            rooms.remove(self.id);
+        }
+    }
+}
+
+/// A bounded queue of events that coalesces by kind and task id. When it is full, one `lagged` event takes
+/// the place of all that are lost.
+pub struct EventQueue {
+    capacity: usize,
+    state: Mutex<QueueState>,
+    arrived: Condvar,
+    open_queues: Arc<AtomicUsize>,
+}
+
+#[derive(Default)]
+struct QueueState {
+    /// `None` stands for `lagged`.
+    pending: VecDeque<Option<(EventKind, Arc<str>)>>,
+    known: HashSet<(EventKind, Arc<str>)>,
+    lagged: bool,
+    closed: bool,
+    #[cfg(target_os = "linux")]
+    signal: Option<std::os::fd::OwnedFd>,
+}
 
 impl EventQueue {
-    /// The next event as JSON; `TIMEOUT` when none comes in time (`None`: wait for ever), `CLOSED` when the
-    /// queue is closed meanwhile.
-    pub fn next(&self, _timeout: Option<Duration>) -> Result<Text> {
-        todo!()
+    fn push(&self, kind: EventKind, id: &str) {
+        let event = (kind, Arc::from(id));
+        let mut state = lock(&self.state);
+        if state.closed || state.known.contains(&event) {
+            return;
+        }
+        let was_empty = state.pending.is_empty();
+        if state.known.len() < self.capacity {
+            state.known.insert(event.clone());
+            state.pending.push_back(Some(event));
+        } else if state.lagged {
+            return;
+        } else {
+            state.lagged = true;
+            state.pending.push_back(None);
+        }
+        if was_empty {
+            state.raise_signal();
+        }
+        drop(state);
+        self.arrived.notify_one();
     }
 
-    /// A descriptor that is readable while events are there (Linux). It stays this queue's.
+    /// The next event as JSON; `TIMEOUT` when none comes in time (`None`: wait for ever), `CLOSED` when the
+    /// queue is closed meanwhile.
+    pub fn next(&self, timeout: Option<Duration>) -> Result<Text> {
+        let deadline = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
+        let mut state = lock(&self.state);
+        loop {
+            if state.closed {
+                return Err(Error::new(
+                    Reason::ClosedWhileWaiting,
+                    "the handle was closed while the call waited",
+                ));
+            }
+            if let Some(event) = state.pending.pop_front() {
+                match &event {
+                    Some(event) => {
+                        state.known.remove(event);
+                    }
+                    None => state.lagged = false,
+                }
+                if state.pending.is_empty() {
+                    state.clear_signal();
+                }
+                return Ok(event_text(event.as_ref()));
+            }
+            let Some(deadline) = deadline else {
+                state = self.arrived.wait(state).unwrap_or_else(PoisonError::into_inner);
+                continue;
+            };
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Err(Error::new(Reason::Timeout, "nothing happened within the time given"));
+            }
+            state = self.arrived.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+
+    /// A descriptor that is readable while events are there, or once the queue is closed (Linux). It stays
+    /// this queue's and lives as long.
+    #[cfg(target_os = "linux")]
     pub fn fd(&self) -> Result<i32> {
-        todo!()
+        use std::os::fd::AsRawFd as _;
+
+        use rustix::event::{EventfdFlags, eventfd};
+
+        let mut state = lock(&self.state);
+        if state.signal.is_none() {
+            let flags = EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC;
+            let signal = eventfd(0, flags).map_err(|_| {
+                Error::new(
+                    Reason::SystemResource,
+                    "the operating system gave no descriptor for the event queue",
+                )
+            })?;
+            state.signal = Some(signal);
+            if !state.pending.is_empty() {
+                state.raise_signal();
+            }
+        }
+        // Set just above.
+        Ok(state.signal.as_ref().map_or(-1, std::os::fd::OwnedFd::as_raw_fd))
+    }
+
+    /// There is no such descriptor on this platform.
+    #[cfg(not(target_os = "linux"))]
+    pub fn fd(&self) -> Result<i32> {
+        Err(Error::new(
+            Reason::UnsupportedPlatform,
+            "the descriptor of an event queue is there on Linux only",
+        ))
     }
 
     /// Ends the queue and wakes who waits on it.
     pub fn close(&self) {
-        todo!()
+        let mut state = lock(&self.state);
+        if state.closed {
+            return;
+        }
+        state.closed = true;
+        state.pending.clear();
+        state.known.clear();
+        state.raise_signal();
+        drop(state);
+        self.open_queues.fetch_sub(1, Ordering::SeqCst);
+        self.arrived.notify_all();
     }
+}
+
+impl Drop for EventQueue {
+    fn drop(&mut self) {
+        self.close();
+    }
+}
+
+impl QueueState {
+    // The descriptor is a hint beside the queue: whatever a read or write of it gives, the queue stays right.
+    #[cfg(target_os = "linux")]
+    fn raise_signal(&self) {
+        if let Some(signal) = &self.signal {
+            let _ = rustix::io::write(signal, &1u64.to_ne_bytes());
+        }
+    }
+
+    #[cfg(target_os = "linux")]
+    fn clear_signal(&self) {
+        if let Some(signal) = &self.signal {
+            let _ = rustix::io::read(signal, &mut [0u8; 8]);
+        }
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    fn raise_signal(&self) {}
+
+    #[cfg(not(target_os = "linux"))]
+    fn clear_signal(&self) {}
+}
+
+fn event_text(event: Option<&(EventKind, Arc<str>)>) -> Text {
+    let Some((kind, id)) = event else { return Text::from("{\"event\":\"lagged\"}") };
+    let mut text = Text::with_capacity(48 + kind.name().len() + id.len());
+    text.push_str("{\"event\":");
+    text.push_json_string(kind.name());
+    text.push_str(",\"taskId\":");
+    text.push_json_string(id);
+    text.push_str("}");
+    text
 }

@@ -4,9 +4,20 @@
 
 #![forbid(unsafe_code)]
 
+mod decode;
+mod equal;
+mod keys;
+mod pointer;
+mod scan;
+mod validate;
+mod walk;
+
 use std::borrow::Cow;
 
 use crate::error::Result;
+
+pub use validate::{parse, parse_bytes};
+pub use walk::{Elements, Members};
 
 /// Deepest nesting accepted.
 pub(crate) const MAXIMUM_DEPTH: u32 = 128;
@@ -31,17 +42,11 @@ pub enum Kind {
     Object,
 }
 
-/// One value inside a validated text. Copying it copies a reference.
+/// One value inside a validated text. Copying it copies a reference. On text that was never validated every
+/// method still gives some answer, but no meaningful one.
 #[derive(Clone, Copy, Debug)]
 pub struct Value<'a> {
     text: &'a str,
-}
-
-/// Validates one JSON text in a single pass without recursion, as design section 4 says: RFC 8259, no byte
-/// order mark, no duplicate keys (by decoded name), no lone surrogate escapes, at most `maximum_bytes` and
-/// [`MAXIMUM_DEPTH`]. Surrounding white space is accepted and is not part of the value.
-pub fn parse(_text: &str, _maximum_bytes: u64) -> Result<Value<'_>> {
-    todo!()
 }
 
 impl<'a> Value<'a> {
@@ -57,7 +62,14 @@ impl<'a> Value<'a> {
 
     /// What it is.
     pub fn kind(self) -> Kind {
-        todo!()
+        match self.text.as_bytes().first() {
+            Some(b'{') => Kind::Object,
+            Some(b'[') => Kind::Array,
+            Some(b'"') => Kind::String,
+            Some(b't' | b'f') => Kind::Bool,
+            Some(b'-' | b'0'..=b'9') => Kind::Number,
+            _ => Kind::Null,
+        }
     }
 
     /// Whether it is `null`.
@@ -67,47 +79,57 @@ impl<'a> Value<'a> {
 
     /// The decoded string, if it is one.
     pub fn as_str(self) -> Option<Cow<'a, str>> {
-        todo!()
+        (self.kind() == Kind::String).then(|| decode::decode(inside(self.text)))
     }
 
     /// The boolean, if it is one.
     pub fn as_bool(self) -> Option<bool> {
-        todo!()
+        match self.text {
+            "true" => Some(true),
+            "false" => Some(false),
+            _ => None,
+        }
     }
 
     /// The integer, if it is a number written without fraction and exponent that fits.
     pub fn as_i64(self) -> Option<i64> {
-        todo!()
+        if self.kind() == Kind::Number { self.text.parse().ok() } else { None }
     }
 
-    /// The integer, if it is a number written without sign, fraction and exponent that fits.
+    /// The integer, if it is a number written without fraction and exponent that fits; `-0` is 0.
     pub fn as_u64(self) -> Option<u64> {
-        todo!()
+        match self.text {
+            "-0" => Some(0),
+            text if self.kind() == Kind::Number => text.parse().ok(),
+            _ => None,
+        }
     }
 
     /// The members of an object, in order; of anything else, none.
     pub fn members(self) -> Members<'a> {
-        todo!()
+        Members::of(self)
     }
 
     /// The elements of an array, in order; of anything else, none.
     pub fn elements(self) -> Elements<'a> {
-        todo!()
+        Elements::of(self)
     }
 
     /// The value of the member whose decoded name is `name`.
-    pub fn get(self, _name: &str) -> Option<Value<'a>> {
-        todo!()
+    pub fn get(self, name: &str) -> Option<Value<'a>> {
+        self.members()
+            .find(|member| decode::decodes_to(inside(member.raw_key), name))
+            .map(|member| member.value)
     }
 
     /// Equality of meaning: key order does not count, strings and keys compare decoded, numbers by their text.
-    pub fn same_meaning(self, _other: Value<'_>) -> bool {
-        todo!()
+    pub fn same_meaning(self, other: Value<'_>) -> bool {
+        equal::same_meaning(self, other)
     }
 
     /// The value that an RFC 6901 pointer names, or `None`. A malformed pointer is `INVALID_ARGUMENT`.
-    pub fn pointer(self, _pointer: &str) -> Result<Option<Value<'a>>> {
-        todo!()
+    pub fn pointer(self, pointer: &str) -> Result<Option<Value<'a>>> {
+        pointer::resolve(self, pointer)
     }
 }
 
@@ -123,39 +145,19 @@ pub struct JsonMember<'a> {
 impl<'a> JsonMember<'a> {
     /// The decoded key.
     pub fn key(&self) -> Cow<'a, str> {
-        todo!()
+        decode::decode(inside(self.raw_key))
     }
 }
 
-/// Walks the members of an object.
-#[derive(Clone, Debug)]
-pub struct Members<'a> {
-    rest: &'a str,
-}
-
-impl<'a> Iterator for Members<'a> {
-    type Item = JsonMember<'a>;
-    fn next(&mut self) -> Option<JsonMember<'a>> {
-        let _ = self.rest;
-        todo!()
-    }
-}
-
-/// Walks the elements of an array.
-#[derive(Clone, Debug)]
-pub struct Elements<'a> {
-    rest: &'a str,
-}
-
-impl<'a> Iterator for Elements<'a> {
-    type Item = Value<'a>;
-    fn next(&mut self) -> Option<Value<'a>> {
-        let _ = self.rest;
-        todo!()
-    }
+/// What stands between the quotes of a string.
+fn inside(string: &str) -> &str {
+    let opened = string.strip_prefix('"').unwrap_or(string);
+    opened.strip_suffix('"').unwrap_or(opened)
 }
 
 /// Byte offset of `part` in `whole`; both must be slices of one text, as values and their parts are.
-pub fn offset_in(_whole: &str, _part: &str) -> usize {
-    todo!()
+pub fn offset_in(whole: &str, part: &str) -> usize {
+    let offset = part.as_ptr().addr().wrapping_sub(whole.as_ptr().addr());
+    debug_assert!(offset <= whole.len(), "the part is not a slice of the whole");
+    offset
 }

@@ -11,8 +11,10 @@ use std::sync::{Arc, Weak};
 
 pub use self::rows::{A2aRow, ArrayIndex, InputState, Member, SessionRow, TaskCreation, TaskRow, TaskStatus};
 use crate::clock::{Clock, Now};
-use crate::error::Result;
+use crate::error::{Error, Reason, Result};
 use crate::events::Hub;
+use crate::json;
+use crate::options::Object;
 use crate::text::Text;
 
 /// A record as a backend keeps it.
@@ -40,6 +42,9 @@ pub enum Change<R> {
     Remove,
 }
 
+/// A transition: what becomes of the row that is there, or of its absence.
+pub type Decide<'a, R> = dyn FnMut(Option<&R>, Now) -> Result<Change<R>> + 'a;
+
 /// Learns which rows a table removed because they expired.
 pub trait ExpiryListener<R>: Send + Sync {
     /// `row` was removed. Called with no lock held.
@@ -57,12 +62,7 @@ pub trait Table<R: Row>: Send + Sync {
     /// the store; when it refuses, or panics, nothing has changed. Storing a new row while `limit` rows that
     /// take a slot are there is refused with `CAPACITY_EXHAUSTED`; expired rows never count, and an
     /// unexpired one is never evicted.
-    fn transact(
-        &self,
-        id: &str,
-        limit: Option<u64>,
-        decide: &mut dyn FnMut(Option<&R>, Now) -> Result<Change<R>>,
-    ) -> Result<()>;
+    fn transact(&self, id: &str, limit: Option<u64>, decide: &mut Decide<'_, R>) -> Result<()>;
 
     /// Both clocks of the store.
     fn now(&self) -> Result<Now>;
@@ -168,12 +168,31 @@ pub struct Store {
     backend: Arc<dyn Backend>,
 }
 
+/// Which backend a store URL names.
+fn backend(url: Option<&str>, options: Option<&str>, clock: Clock) -> Result<Arc<dyn Backend>> {
+    let unknown =
+        || Error::new(Reason::InvalidStoreUrl, "a store URL is memory:, sqlite:PATH or postgresql://…");
+    let url = url.unwrap_or(MEMORY_URL);
+    let (scheme, rest) = url.split_once(':').ok_or_else(unknown)?;
+    match scheme {
+        "memory" if rest.is_empty() => {
+            Object::parse(options, &[], json::DEFAULT_MAXIMUM_PAYLOAD_BYTES)?;
+            Ok(Arc::new(memory::MemoryBackend::new(clock)))
+        }
+        "sqlite" | "postgresql" | "postgres" => {
+            Err(Error::new(Reason::UnsupportedBackend, "this build has no such storage backend"))
+        }
+        _ => Err(unknown()),
+    }
+}
+
+const MEMORY_URL: &str = "memory:";
+
 impl Store {
     /// Opens the store that `url` names: `None` or `memory:`, `sqlite:PATH`, `postgresql://…`. `options` is a
     /// JSON object, or `None` for the defaults.
     pub fn open(url: Option<&str>, options: Option<&str>, clock: Clock) -> Result<Self> {
-        let backend = memory::open(url, options, clock)?;
-        Ok(Self { backend })
+        Ok(Self { backend: backend(url, options, clock)? })
     }
 
     /// A private store in memory.

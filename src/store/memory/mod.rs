@@ -1,42 +1,78 @@
-//! The memory backend.
+//! The memory backend: every table is a sharded hash table of rows with an expiry index per shard and the
+//! ordered indexes that its listings need. There is no thread and no timer: expired rows are removed as
+//! later calls come by, a bounded few per call.
 
 #![forbid(unsafe_code)]
 
-use std::sync::Arc;
+mod creation_order;
+mod owner_order;
+mod stats;
+mod table;
+#[cfg(test)]
+mod tests;
 
-use super::{A2aTable, Backend, SessionRow, Table, TaskTable};
-use crate::clock::Clock;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+use self::table::{Indexed, MemoryTable};
+use super::{A2aRow, A2aTable, Backend, SessionRow, Table, TaskRow, TaskTable};
+use crate::clock::{Clock, Wake};
 use crate::error::Result;
+use crate::events::Hub;
 use crate::text::Text;
 
-/// Opens the store that `url` names.
-pub fn open(_url: Option<&str>, _options: Option<&str>, _clock: Clock) -> Result<Arc<dyn Backend>> {
-    todo!()
+/// All tables of one store in memory.
+pub struct MemoryBackend {
+    clock: Clock,
+    tasks: Tables<TaskRow>,
+    sessions: Tables<SessionRow>,
+    a2a_tasks: Tables<A2aRow>,
 }
 
-/// All tables of one store in memory.
-pub struct MemoryBackend {}
+type Tables<R> = Mutex<HashMap<Box<str>, Arc<MemoryTable<R>>>>;
 
 impl MemoryBackend {
     /// An empty store on `clock`.
-    pub fn new(_clock: Clock) -> Self {
-        Self {}
+    pub fn new(clock: Clock) -> Self {
+        Self { clock, tasks: Mutex::default(), sessions: Mutex::default(), a2a_tasks: Mutex::default() }
+    }
+
+    fn table<R: Indexed>(&self, tables: &Tables<R>, name: &str) -> Arc<MemoryTable<R>> {
+        let mut tables = tables.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(table) = tables.get(name) {
+            return Arc::clone(table);
+        }
+        let hub = Arc::new(Hub::default());
+        let sleeper: Weak<Hub> = Arc::downgrade(&hub);
+        self.clock.watch(sleeper as Weak<dyn Wake>);
+        let table = Arc::new(MemoryTable::new(self.clock.clone(), hub));
+        tables.insert(name.into(), Arc::clone(&table));
+        table
     }
 }
 
+fn all<R: Indexed>(tables: &Tables<R>) -> Vec<Arc<MemoryTable<R>>> {
+    tables.lock().unwrap_or_else(PoisonError::into_inner).values().cloned().collect()
+}
+
 impl Backend for MemoryBackend {
-    fn tasks(&self, _name: &str) -> Result<Arc<dyn TaskTable>> {
-        todo!()
+    fn tasks(&self, name: &str) -> Result<Arc<dyn TaskTable>> {
+        Ok(self.table(&self.tasks, name))
     }
-    fn sessions(&self, _name: &str) -> Result<Arc<dyn Table<SessionRow>>> {
-        todo!()
+
+    fn sessions(&self, name: &str) -> Result<Arc<dyn Table<SessionRow>>> {
+        Ok(self.table(&self.sessions, name))
     }
-    fn a2a_tasks(&self, _name: &str) -> Result<Arc<dyn A2aTable>> {
-        todo!()
+
+    fn a2a_tasks(&self, name: &str) -> Result<Arc<dyn A2aTable>> {
+        Ok(self.table(&self.a2a_tasks, name))
     }
+
     fn stats(&self) -> Result<Text> {
-        todo!()
+        let (tasks, sessions, a2a_tasks) = (all(&self.tasks), all(&self.sessions), all(&self.a2a_tasks));
+        Ok(stats::render(&tasks, &sessions, &a2a_tasks))
     }
+
     fn requires_task_limit(&self) -> bool {
         true
     }

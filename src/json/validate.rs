@@ -1,0 +1,221 @@
+//! The one validating pass over a JSON text: RFC 8259 and what is refused beyond it. It does not recurse: the
+//! kinds of the open containers are the bits of one integer, which has as many as levels are allowed.
+
+#![forbid(unsafe_code)]
+
+use crate::error::{Error, Reason, Result};
+
+use super::decode::{hex4, is_high_surrogate, is_low_surrogate};
+use super::keys::Keys;
+use super::{MAXIMUM_DEPTH, Value, scan};
+
+/// Most bytes of any text: spans within a text are kept in 32 bits.
+const MAXIMUM_TEXT_BYTES: u64 = u32::MAX as u64;
+
+/// Validates one JSON text in a single pass without recursion: RFC 8259, no byte order mark, no duplicate keys
+/// (by decoded name), no lone surrogate escapes, at most `maximum_bytes` and [`MAXIMUM_DEPTH`]. Surrounding
+/// white space is accepted and is not part of the value.
+pub fn parse(text: &str, maximum_bytes: u64) -> Result<Value<'_>> {
+    let maximum_bytes = maximum_bytes.min(MAXIMUM_TEXT_BYTES);
+    if text.len() as u64 > maximum_bytes {
+        return Err(Error::new(Reason::PayloadTooLarge, "the JSON text has more bytes than the limit")
+            .with_limit(maximum_bytes));
+    }
+    let bytes = text.as_bytes();
+    let start = scan::skip_space(bytes, 0);
+    let end = value(text, start)?;
+    if scan::skip_space(bytes, end) != text.len() {
+        return Err(malformed());
+    }
+    Ok(Value::trusted(&text[start..end]))
+}
+
+/// [`parse`] for bytes that may not be UTF-8, which is checked first.
+pub fn parse_bytes(bytes: &[u8], maximum_bytes: u64) -> Result<Value<'_>> {
+    match simdutf8::basic::from_utf8(bytes) {
+        Ok(text) => parse(text, maximum_bytes),
+        Err(_) => Err(Error::new(Reason::InvalidUtf8, "the JSON text is not valid UTF-8")),
+    }
+}
+
+#[cold]
+fn malformed() -> Error {
+    Error::new(Reason::InvalidJson, "the text is not well-formed JSON")
+}
+
+#[cold]
+fn too_deep() -> Error {
+    Error::new(Reason::NestingTooDeep, "the JSON text is nested deeper than the limit")
+        .with_limit(u64::from(MAXIMUM_DEPTH))
+}
+
+#[cold]
+fn lone_surrogate() -> Error {
+    Error::new(Reason::LoneSurrogate, "a JSON string has an escaped surrogate without its other half")
+}
+
+#[cold]
+fn duplicate_key() -> Error {
+    Error::new(Reason::DuplicateKey, "a JSON object has the same member twice")
+}
+
+/// The byte at `at`. Past the end of the text it is 0, which is nowhere allowed.
+#[inline]
+fn byte(bytes: &[u8], at: usize) -> u8 {
+    bytes.get(at).copied().unwrap_or(0)
+}
+
+/// The value that begins at `at`, with everything in it, gives the place where it ends; so do all functions
+/// below for what they are named after.
+fn value(text: &str, mut at: usize) -> Result<usize> {
+    let bytes = text.as_bytes();
+    let mut keys = Keys::new(text);
+    let mut depth = 0;
+    // One bit per open container, the innermost lowest: set for an object.
+    let mut objects = 0_u128;
+    loop {
+        match byte(bytes, at) {
+            b'"' => at = string(bytes, at)?,
+            bracket @ (b'{' | b'[') => {
+                if depth == MAXIMUM_DEPTH {
+                    return Err(too_deep());
+                }
+                at = scan::skip_space(bytes, at + 1);
+                let is_object = bracket == b'{';
+                if byte(bytes, at) == if is_object { b'}' } else { b']' } {
+                    at += 1;
+                } else {
+                    depth += 1;
+                    objects = (objects << 1) | u128::from(is_object);
+                    if is_object {
+                        keys.open();
+                        at = key(bytes, at, &mut keys)?;
+                    }
+                    continue;
+                }
+            }
+            b'-' | b'0'..=b'9' => at = number(bytes, at)?,
+            b't' => at = literal(bytes, at, b"true")?,
+            b'f' => at = literal(bytes, at, b"false")?,
+            b'n' => at = literal(bytes, at, b"null")?,
+            _ => return Err(malformed()),
+        }
+        // A value ended: close the containers that end with it and go to the next value.
+        loop {
+            if depth == 0 {
+                return Ok(at);
+            }
+            let in_object = objects & 1 == 1;
+            at = scan::skip_space(bytes, at);
+            match byte(bytes, at) {
+                b',' => {
+                    at = scan::skip_space(bytes, at + 1);
+                    if in_object {
+                        at = key(bytes, at, &mut keys)?;
+                    }
+                    break;
+                }
+                b'}' if in_object => keys.close(),
+                b']' if !in_object => {}
+                _ => return Err(malformed()),
+            }
+            at += 1;
+            depth -= 1;
+            objects >>= 1;
+        }
+    }
+}
+
+/// A key with its colon, up to the value.
+#[inline]
+fn key(bytes: &[u8], start: usize, keys: &mut Keys<'_>) -> Result<usize> {
+    if byte(bytes, start) != b'"' {
+        return Err(malformed());
+    }
+    let mut at = scan::plain_end(bytes, start + 1);
+    let escaped = byte(bytes, at) != b'"';
+    if escaped {
+        at = string_from(bytes, at)? - 1;
+    }
+    if !keys.add(start + 1, at, escaped) {
+        return Err(duplicate_key());
+    }
+    at = scan::skip_space(bytes, at + 1);
+    if byte(bytes, at) != b':' {
+        return Err(malformed());
+    }
+    Ok(scan::skip_space(bytes, at + 1))
+}
+
+/// A string whose opening quote is at `at`.
+#[inline]
+fn string(bytes: &[u8], at: usize) -> Result<usize> {
+    let at = scan::plain_end(bytes, at + 1);
+    if byte(bytes, at) == b'"' { Ok(at + 1) } else { string_from(bytes, at) }
+}
+
+/// The rest of a string from the first byte on that is not plain.
+fn string_from(bytes: &[u8], mut at: usize) -> Result<usize> {
+    loop {
+        at = match byte(bytes, at) {
+            b'"' => return Ok(at + 1),
+            b'\\' => scan::plain_end(bytes, escape(bytes, at)?),
+            _ => return Err(malformed()),
+        }
+    }
+}
+
+#[inline]
+fn escape(bytes: &[u8], at: usize) -> Result<usize> {
+    match byte(bytes, at + 1) {
+        b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't' => Ok(at + 2),
+        b'u' => unicode_escape(bytes, at),
+        _ => Err(malformed()),
+    }
+}
+
+fn unicode_escape(bytes: &[u8], at: usize) -> Result<usize> {
+    let unit = hex4(bytes, at + 2).ok_or_else(malformed)?;
+    let end = at + 6;
+    if is_low_surrogate(unit) {
+        return Err(lone_surrogate());
+    }
+    if !is_high_surrogate(unit) {
+        return Ok(end);
+    }
+    if bytes.get(end..end + 2) != Some(b"\\u") {
+        return Err(lone_surrogate());
+    }
+    let low = hex4(bytes, end + 2).ok_or_else(malformed)?;
+    if is_low_surrogate(low) { Ok(end + 6) } else { Err(lone_surrogate()) }
+}
+
+#[inline]
+fn number(bytes: &[u8], mut at: usize) -> Result<usize> {
+    at += usize::from(byte(bytes, at) == b'-');
+    at = if byte(bytes, at) == b'0' { at + 1 } else { digits(bytes, at)? };
+    if byte(bytes, at) == b'.' {
+        at = digits(bytes, at + 1)?;
+    }
+    if matches!(byte(bytes, at), b'e' | b'E') {
+        at += 1;
+        at += usize::from(matches!(byte(bytes, at), b'+' | b'-'));
+        at = digits(bytes, at)?;
+    }
+    Ok(at)
+}
+
+/// One or more digits.
+#[inline]
+fn digits(bytes: &[u8], start: usize) -> Result<usize> {
+    let mut at = start;
+    while byte(bytes, at).is_ascii_digit() {
+        at += 1;
+    }
+    if at == start { Err(malformed()) } else { Ok(at) }
+}
+
+#[inline]
+fn literal(bytes: &[u8], at: usize, literal: &[u8]) -> Result<usize> {
+    if bytes[at..].starts_with(literal) { Ok(at + literal.len()) } else { Err(malformed()) }
+}

@@ -1,0 +1,127 @@
+//! MCP tasks in order of creation, for the operator's listing. The index is cut into stripes by sequence
+//! number, so that creating threads seldom meet in one.
+
+#![forbid(unsafe_code)]
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+
+use super::super::{TaskQuery, TaskRow, TaskTable};
+use super::table::{Entry, Index, Indexed, MemoryTable, lock};
+use crate::error::Result;
+
+const STRIPES: usize = 16;
+
+/// Rows that one page looks at, at most: a rare filter over many tasks then takes several short calls, each
+/// of which gives a page token, instead of a long one.
+const ROWS_PER_PAGE: usize = 10_000;
+
+#[derive(Default)]
+pub(super) struct CreationOrder {
+    stripes: [Mutex<BTreeMap<u64, Arc<Entry<TaskRow>>>>; STRIPES],
+}
+
+impl CreationOrder {
+    #[allow(clippy::cast_possible_truncation)] // 64-bit targets only
+    fn stripe(&self, sequence: u64) -> &Mutex<BTreeMap<u64, Arc<Entry<TaskRow>>>> {
+        &self.stripes[sequence as usize % STRIPES]
+    }
+
+    /// The next entries after `after`, at most `most`, in order.
+    fn following(&self, after: u64, most: usize) -> Vec<Arc<Entry<TaskRow>>> {
+        let mut entries = Vec::new();
+        for stripe in &self.stripes {
+            let stripe = lock(stripe);
+            entries.extend(
+                stripe.range(after.saturating_add(1)..).take(most).map(|(_, entry)| Arc::clone(entry)),
+            );
+        }
+        entries.sort_unstable_by_key(|entry| entry.sequence);
+        entries.truncate(most);
+        entries
+    }
+}
+
+impl Index<TaskRow> for CreationOrder {
+    fn inserted(&self, entry: &Arc<Entry<TaskRow>>, _row: &TaskRow) {
+        lock(self.stripe(entry.sequence)).insert(entry.sequence, Arc::clone(entry));
+    }
+
+    fn replaced(&self, _entry: &Arc<Entry<TaskRow>>, _old: &TaskRow, _new: &TaskRow) {}
+
+    fn removed(&self, entry: &Arc<Entry<TaskRow>>, _old: &TaskRow) {
+        lock(self.stripe(entry.sequence)).remove(&entry.sequence);
+    }
+}
+
+impl Indexed for TaskRow {
+    type Index = CreationOrder;
+
+    fn shared_id(&self) -> Arc<str> {
+        Arc::clone(&self.id)
+    }
+
+    fn class(&self) -> usize {
+        self.status as usize
+    }
+
+    fn bytes(&self) -> usize {
+        let creation = &self.creation;
+        let optional = |text: &Option<Box<str>>| text.as_ref().map_or(0, |text| text.len());
+        let input = self.input.as_ref().map_or(0, |input| {
+            let members = input.outstanding.iter().chain(&input.responses);
+            members.map(|member| member.key.len() + member.value.len()).sum::<usize>()
+                + input.used_keys.iter().map(|key| key.len()).sum::<usize>()
+        });
+        self.id.len()
+            + creation.endpoint.len()
+            + creation.origin.len()
+            + optional(&creation.partition)
+            + optional(&creation.metadata)
+            + optional(&creation.declared_input_requests)
+            + self.status_message.as_ref().map_or(0, |text| text.len())
+            + self.outcome.as_ref().map_or(0, |text| text.len())
+            + input
+    }
+}
+
+fn matches(row: &TaskRow, query: &TaskQuery<'_>) -> bool {
+    query.status.is_none_or(|status| row.status == status)
+        && query.endpoint.is_none_or(|endpoint| *row.creation.endpoint == *endpoint)
+        && query.partition.is_none_or(|partition| row.creation.partition.as_deref() == partition)
+}
+
+impl TaskTable for MemoryTable<TaskRow> {
+    fn list(
+        &self,
+        query: &TaskQuery<'_>,
+        visit: &mut dyn FnMut(&TaskRow, u64),
+        _corrupt: &mut Vec<String>,
+    ) -> Result<Option<u64>> {
+        let tick_ns = self.tick_ns();
+        let (mut after, mut shown, mut looked_at) = (query.after, 0, 0);
+        loop {
+            // One more than is needed tells whether anything is left.
+            let batch =
+                self.index.following(after, (query.limit - shown).saturating_add(1).min(ROWS_PER_PAGE));
+            if batch.is_empty() {
+                return Ok(None);
+            }
+            for entry in batch {
+                if shown == query.limit || looked_at == ROWS_PER_PAGE {
+                    return Ok(Some(after));
+                }
+                looked_at += 1;
+                after = entry.sequence;
+                let matched = entry.read(tick_ns, |row| {
+                    let matched = matches(row, query);
+                    if matched {
+                        visit(row, entry.sequence);
+                    }
+                    matched
+                });
+                shown += usize::from(matched == Some(true));
+            }
+        }
+    }
+}

@@ -1,0 +1,508 @@
+//! One table in memory. A row lives in an [`Entry`] with a lock of its own; entries hang in hash shards, in
+//! the expiry index of their shard and in the table's ordered index. A transition holds its entry's lock, so
+//! calls on different rows meet only where two entries share a shard, and there only to be inserted or
+//! removed.
+//!
+//! Locks are taken in this order: shard rows, entry, then expiry index or ordered index.
+
+#![forbid(unsafe_code)]
+
+use std::collections::BTreeMap;
+use std::collections::btree_map::OccupiedEntry;
+use std::hash::BuildHasher as _;
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard, Weak};
+
+use hashbrown::{DefaultHashBuilder, HashTable};
+
+use super::super::{Change, Decide, ExpiryListener, Row, Table};
+use crate::clock::{Clock, Now};
+use crate::error::{Error, Reason, Result};
+use crate::events::Hub;
+
+/// So many that two threads rarely meet in one, and that growing one stays short with a million rows.
+const SHARDS: usize = 128;
+
+/// Expired rows that one call removes beside its own work.
+const SWEEP_PER_CALL: usize = 4;
+
+/// How many counters a table keeps for `taskhold_store_stats`.
+pub(super) const CLASSES: usize = 5;
+
+/// A row that a memory table can hold.
+pub(super) trait Indexed: Row {
+    /// The ordered index that listings of such rows need.
+    type Index: Index<Self>;
+
+    /// The id, shared.
+    fn shared_id(&self) -> Arc<str>;
+
+    /// Which of the [`CLASSES`] counters counts it.
+    fn class(&self) -> usize;
+
+    /// How many bytes of text it holds.
+    fn bytes(&self) -> usize;
+}
+
+/// An ordered index over the entries of a table. Called with the entry's lock held.
+pub(super) trait Index<R>: Default + Send + Sync {
+    /// A row came.
+    fn inserted(&self, entry: &Arc<Entry<R>>, row: &R);
+    /// A row took the place of another with the same id.
+    fn replaced(&self, entry: &Arc<Entry<R>>, old: &R, new: &R);
+    /// A row went.
+    fn removed(&self, entry: &Arc<Entry<R>>, old: &R);
+}
+
+/// A row's place.
+pub(super) struct Entry<R> {
+    /// Order of insertion.
+    pub(super) sequence: u64,
+    pub(super) id: Arc<str>,
+    cell: RwLock<Cell<R>>,
+}
+
+struct Cell<R> {
+    /// `None` once it is removed: a listing may still hold the entry.
+    row: Option<R>,
+    /// Its key in the expiry index, never later than the row's deadline; `NEVER` when it is not there.
+    scheduled: i64,
+}
+
+const NEVER: i64 = i64::MAX;
+
+impl<R: Row> Entry<R> {
+    /// Shows the row, unless it is removed or expired.
+    pub(super) fn read<T>(&self, tick_ns: i64, visit: impl FnOnce(&R) -> T) -> Option<T> {
+        let cell = read(&self.cell);
+        cell.row.as_ref().filter(|row| is_alive(*row, tick_ns)).map(visit)
+    }
+}
+
+fn is_alive<R: Row>(row: &R, tick_ns: i64) -> bool {
+    row.expires_at().is_none_or(|deadline| tick_ns < deadline)
+}
+
+/// Entries by deadline, and by sequence among equals.
+type ExpiryIndex<R> = BTreeMap<(i64, u64), Arc<Entry<R>>>;
+
+/// Two cache lines apart, since processors fetch them in pairs.
+#[repr(align(128))]
+struct Shard<R> {
+    rows: RwLock<HashTable<Slot<R>>>,
+    expiry: Mutex<ExpiryIndex<R>>,
+    /// First key of `expiry`.
+    next_expiry: AtomicI64,
+    gauges: Gauges,
+}
+
+/// The hash stands beside the entry so that growing a shard follows no pointer.
+struct Slot<R> {
+    hash: u64,
+    entry: Arc<Entry<R>>,
+}
+
+#[derive(Default)]
+struct Gauges {
+    rows: [AtomicI64; CLASSES],
+    bytes: AtomicI64,
+}
+
+fn byte_count<R: Indexed>(row: &R) -> i64 {
+    i64::try_from(row.bytes()).unwrap_or(0)
+}
+
+impl Gauges {
+    fn add<R: Indexed>(&self, row: &R, sign: i64) {
+        self.rows[row.class()].fetch_add(sign, Ordering::Relaxed);
+        self.bytes.fetch_add(sign * byte_count(row), Ordering::Relaxed);
+    }
+
+    fn replace<R: Indexed>(&self, old: &R, new: &R) {
+        if old.class() != new.class() {
+            self.rows[old.class()].fetch_sub(1, Ordering::Relaxed);
+            self.rows[new.class()].fetch_add(1, Ordering::Relaxed);
+        }
+        self.bytes.fetch_add(byte_count(new) - byte_count(old), Ordering::Relaxed);
+    }
+}
+
+/// The rows of one kind under one name.
+pub(super) struct MemoryTable<R: Indexed> {
+    clock: Clock,
+    hub: Arc<Hub>,
+    hasher: DefaultHashBuilder,
+    shards: Box<[Shard<R>]>,
+    pub(super) index: R::Index,
+    sequence: AtomicU64,
+    /// Rows that take a slot, expired ones that are not removed yet among them.
+    slots: AtomicU64,
+    /// The shard that the next insertion looks at for expired rows.
+    sweep_next: AtomicUsize,
+    has_listeners: AtomicBool,
+    listeners: RwLock<Vec<Weak<dyn ExpiryListener<R>>>>,
+}
+
+pub(super) fn read<T>(lock: &RwLock<T>) -> RwLockReadGuard<'_, T> {
+    lock.read().unwrap_or_else(PoisonError::into_inner)
+}
+
+pub(super) fn write<T>(lock: &RwLock<T>) -> RwLockWriteGuard<'_, T> {
+    lock.write().unwrap_or_else(PoisonError::into_inner)
+}
+
+pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// What the look for an existing row came to.
+enum Attempt<R> {
+    Done,
+    /// There is no row, and the decision is to store this one.
+    Insert(R),
+    /// An expired or removed row is in the way.
+    InTheWay,
+}
+
+impl<R: Indexed> MemoryTable<R> {
+    pub(super) fn new(clock: Clock, hub: Arc<Hub>) -> Self {
+        let shard = || Shard {
+            rows: RwLock::default(),
+            expiry: Mutex::default(),
+            next_expiry: AtomicI64::new(NEVER),
+            gauges: Gauges::default(),
+        };
+        Self {
+            clock,
+            hub,
+            hasher: DefaultHashBuilder::default(),
+            shards: (0..SHARDS).map(|_| shard()).collect(),
+            index: R::Index::default(),
+            sequence: AtomicU64::new(0),
+            slots: AtomicU64::new(0),
+            sweep_next: AtomicUsize::new(0),
+            has_listeners: AtomicBool::new(false),
+            listeners: RwLock::default(),
+        }
+    }
+
+    pub(super) fn tick_ns(&self) -> i64 {
+        self.clock.tick_ns()
+    }
+
+    /// Rows by class, bytes of text, and rows that expired and are not removed yet.
+    pub(super) fn totals(&self) -> ([i64; CLASSES], i64, usize) {
+        let tick_ns = self.tick_ns();
+        let (mut rows, mut bytes, mut expired) = ([0; CLASSES], 0, 0);
+        for shard in &self.shards {
+            for (total, gauge) in rows.iter_mut().zip(&shard.gauges.rows) {
+                *total += gauge.load(Ordering::Relaxed);
+            }
+            bytes += shard.gauges.bytes.load(Ordering::Relaxed);
+            expired += lock(&shard.expiry).range(..=(tick_ns, u64::MAX)).count();
+        }
+        (rows, bytes, expired)
+    }
+
+    fn shard(&self, hash: u64) -> &Shard<R> {
+        // The table itself uses the lowest and the highest bits.
+        &self.shards[(hash >> 32) as usize % SHARDS]
+    }
+
+    /// Tries the transition on the row that is there, or lets `decide` see that there is none.
+    fn attempt(
+        &self,
+        shard: &Shard<R>,
+        hash: u64,
+        id: &str,
+        now: Now,
+        decide: &mut Decide<'_, R>,
+    ) -> Result<Attempt<R>> {
+        let rows = read(&shard.rows);
+        let Some(slot) = rows.find(hash, |slot| slot.hash == hash && *slot.entry.id == *id) else {
+            drop(rows);
+            return Ok(match decide(None, now)? {
+                Change::Put(row) => Attempt::Insert(row),
+                Change::Keep | Change::Remove => Attempt::Done,
+            });
+        };
+        let entry = &slot.entry;
+        let mut cell = write(&entry.cell);
+        let Some(old) = cell.row.as_ref().filter(|row| is_alive(*row, now.tick_ns)) else {
+            return Ok(Attempt::InTheWay);
+        };
+        match decide(Some(old), now)? {
+            Change::Keep => {}
+            Change::Put(new) => {
+                self.index.replaced(entry, old, &new);
+                shard.gauges.replace(old, &new);
+                match (old.takes_slot(), new.takes_slot()) {
+                    (true, false) => {
+                        self.slots.fetch_sub(1, Ordering::SeqCst);
+                    }
+                    (false, true) => {
+                        self.slots.fetch_add(1, Ordering::SeqCst);
+                    }
+                    _ => {}
+                }
+                let deadline = new.expires_at().unwrap_or(NEVER);
+                cell.row = Some(new);
+                if deadline < cell.scheduled {
+                    shard.schedule(&mut cell, entry, deadline);
+                }
+            }
+            Change::Remove => {
+                let entry = Arc::clone(entry);
+                let removed = self.take(shard, &mut cell, &entry);
+                drop(cell);
+                drop(rows);
+                shard.unhook(hash, &entry);
+                drop(removed);
+            }
+        }
+        Ok(Attempt::Done)
+    }
+
+    /// Takes the row out of its cell and out of every index but the hash table. The cell's lock is held.
+    fn take(&self, shard: &Shard<R>, cell: &mut Cell<R>, entry: &Arc<Entry<R>>) -> Option<R> {
+        let row = cell.row.take()?;
+        self.index.removed(entry, &row);
+        shard.gauges.add(&row, -1);
+        if row.takes_slot() {
+            self.slots.fetch_sub(1, Ordering::SeqCst);
+        }
+        shard.schedule(cell, entry, NEVER);
+        Some(row)
+    }
+
+    /// Stores a new row, for which a slot is reserved. Gives it back when a row with its id is there.
+    fn insert(&self, shard: &Shard<R>, hash: u64, row: R) -> std::result::Result<(), R> {
+        let mut rows = write(&shard.rows);
+        if rows.find(hash, |slot| slot.hash == hash && *slot.entry.id == *row.id()).is_some() {
+            return Err(row);
+        }
+        let entry = Arc::new(Entry {
+            sequence: self.sequence.fetch_add(1, Ordering::Relaxed) + 1,
+            id: row.shared_id(),
+            cell: RwLock::new(Cell { row: None, scheduled: NEVER }),
+        });
+        let mut cell = write(&entry.cell);
+        self.index.inserted(&entry, &row);
+        shard.gauges.add(&row, 1);
+        if let Some(deadline) = row.expires_at() {
+            shard.schedule(&mut cell, &entry, deadline);
+        }
+        cell.row = Some(row);
+        drop(cell);
+        rows.insert_unique(hash, Slot { hash, entry }, |slot| slot.hash);
+        Ok(())
+    }
+
+    /// Reserves a slot under `limit`. Expired rows give way, as many as it takes.
+    fn reserve(&self, limit: Option<u64>) -> Result<()> {
+        let limit = limit.unwrap_or(u64::MAX);
+        loop {
+            let free = |slots: u64| (slots < limit).then(|| slots + 1);
+            if self.slots.fetch_update(Ordering::SeqCst, Ordering::SeqCst, free).is_ok() {
+                return Ok(());
+            }
+            if self.sweep_all(1) == 0 {
+                return Err(Error::new(
+                    Reason::CapacityExhausted,
+                    "the limit of retained records is reached",
+                )
+                .with_limit(limit));
+            }
+        }
+    }
+
+    fn sweep_all(&self, most: usize) -> usize {
+        let tick_ns = self.tick_ns();
+        let mut removed = 0;
+        for shard in &self.shards {
+            if removed == most {
+                break;
+            }
+            removed += self.sweep_shard(shard, tick_ns, most - removed);
+        }
+        removed
+    }
+
+    /// Removes up to `most` expired rows of one shard.
+    fn sweep_shard(&self, shard: &Shard<R>, tick_ns: i64, most: usize) -> usize {
+        let mut removed = 0;
+        while removed < most && shard.next_expiry.load(Ordering::Relaxed) <= tick_ns {
+            let Some(entry) = shard.pop_due(tick_ns) else { break };
+            if self.retire(shard, &entry, tick_ns) {
+                removed += 1;
+            }
+        }
+        removed
+    }
+
+    /// Removes the row of `entry` if it expired; puts it back into the expiry index if it did not.
+    fn retire(&self, shard: &Shard<R>, entry: &Arc<Entry<R>>, tick_ns: i64) -> bool {
+        let mut cell = write(&entry.cell);
+        let Some(row) = &cell.row else {
+            drop(cell);
+            // Whoever took the row is about to unhook the entry, unless this comes first.
+            shard.unhook(self.hasher.hash_one(&*entry.id), entry);
+            return false;
+        };
+        if is_alive(row, tick_ns) {
+            let deadline = row.expires_at().unwrap_or(NEVER);
+            shard.schedule(&mut cell, entry, deadline);
+            return false;
+        }
+        let expired = self.take(shard, &mut cell, entry);
+        drop(cell);
+        shard.unhook(self.hasher.hash_one(&*entry.id), entry);
+        if let Some(row) = expired {
+            self.tell_listeners(&row);
+        }
+        true
+    }
+
+    fn tell_listeners(&self, row: &R) {
+        if self.has_listeners.load(Ordering::Relaxed) {
+            let listeners = read(&self.listeners).clone();
+            for listener in listeners.iter().filter_map(Weak::upgrade) {
+                listener.expired(row);
+            }
+        }
+    }
+
+    /// A row that was looked up has expired: removes it.
+    #[cold]
+    fn retire_by_id(&self, shard: &Shard<R>, hash: u64, id: &str, tick_ns: i64) {
+        let entry = read(&shard.rows)
+            .find(hash, |slot| slot.hash == hash && *slot.entry.id == *id)
+            .map(|slot| Arc::clone(&slot.entry));
+        if let Some(entry) = entry {
+            self.retire(shard, &entry, tick_ns);
+        }
+    }
+}
+
+impl<R: Indexed> Shard<R> {
+    /// Moves an entry to `deadline` in the expiry index. The entry's lock is held.
+    fn schedule(&self, cell: &mut Cell<R>, entry: &Arc<Entry<R>>, deadline: i64) {
+        if cell.scheduled == NEVER && deadline == NEVER {
+            return;
+        }
+        let mut expiry = lock(&self.expiry);
+        if cell.scheduled != NEVER {
+            expiry.remove(&(cell.scheduled, entry.sequence));
+        }
+        if deadline != NEVER {
+            expiry.insert((deadline, entry.sequence), Arc::clone(entry));
+        }
+        cell.scheduled = deadline;
+        self.note_next(&expiry);
+    }
+
+    fn pop_due(&self, tick_ns: i64) -> Option<Arc<Entry<R>>> {
+        let mut expiry = lock(&self.expiry);
+        let due = expiry.first_entry().filter(|first| first.key().0 <= tick_ns).map(OccupiedEntry::remove);
+        self.note_next(&expiry);
+        due
+    }
+
+    fn note_next(&self, expiry: &ExpiryIndex<R>) {
+        let next = expiry.first_key_value().map_or(NEVER, |(&(deadline, _), _)| deadline);
+        self.next_expiry.store(next, Ordering::Relaxed);
+    }
+
+    /// Takes an entry without a row out of the hash table.
+    fn unhook(&self, hash: u64, entry: &Arc<Entry<R>>) {
+        let mut rows = write(&self.rows);
+        if let Ok(found) = rows.find_entry(hash, |slot| Arc::ptr_eq(&slot.entry, entry)) {
+            let (slot, _) = found.remove();
+            // A table that once was large gives its room back.
+            if rows.capacity() > 64 && rows.len() < rows.capacity() / 8 {
+                let keep = rows.len() * 2;
+                rows.shrink_to(keep, |slot| slot.hash);
+            }
+            drop(rows);
+            drop(slot);
+        }
+    }
+}
+
+impl<R: Indexed> Table<R> for MemoryTable<R> {
+    fn read(&self, id: &str, visit: &mut dyn FnMut(&R, i64)) -> Result<bool> {
+        let hash = self.hasher.hash_one(id);
+        let shard = self.shard(hash);
+        let tick_ns = self.clock.tick_ns();
+        let (mut found, mut expired) = (false, false);
+        {
+            let rows = read(&shard.rows);
+            if let Some(slot) = rows.find(hash, |slot| slot.hash == hash && *slot.entry.id == *id) {
+                let cell = read(&slot.entry.cell);
+                if let Some(row) = &cell.row {
+                    if is_alive(row, tick_ns) {
+                        found = true;
+                        visit(row, tick_ns);
+                    } else {
+                        expired = true;
+                    }
+                }
+            }
+        }
+        if expired {
+            self.retire_by_id(shard, hash, id, tick_ns);
+        }
+        self.sweep_shard(shard, tick_ns, SWEEP_PER_CALL);
+        Ok(found)
+    }
+
+    fn transact(&self, id: &str, limit: Option<u64>, decide: &mut Decide<'_, R>) -> Result<()> {
+        let hash = self.hasher.hash_one(id);
+        let shard = self.shard(hash);
+        loop {
+            let now = self.clock.now();
+            match self.attempt(shard, hash, id, now, decide)? {
+                Attempt::Done => {
+                    self.sweep_shard(shard, now.tick_ns, SWEEP_PER_CALL);
+                    return Ok(());
+                }
+                Attempt::InTheWay => self.retire_by_id(shard, hash, id, now.tick_ns),
+                Attempt::Insert(row) => {
+                    let takes_slot = row.takes_slot();
+                    if takes_slot {
+                        self.reserve(limit)?;
+                    }
+                    if self.insert(shard, hash, row).is_ok() {
+                        // Insertions walk over all shards, so that rows expire even where nobody looks.
+                        let next = self.sweep_next.fetch_add(1, Ordering::Relaxed) % SHARDS;
+                        self.sweep_shard(&self.shards[next], now.tick_ns, SWEEP_PER_CALL);
+                        self.sweep_shard(shard, now.tick_ns, SWEEP_PER_CALL);
+                        return Ok(());
+                    }
+                    if takes_slot {
+                        self.slots.fetch_sub(1, Ordering::SeqCst);
+                    }
+                }
+            }
+        }
+    }
+
+    fn now(&self) -> Result<Now> {
+        Ok(self.clock.now())
+    }
+
+    fn sweep(&self, most: usize) -> Result<usize> {
+        Ok(self.sweep_all(most))
+    }
+
+    fn watch_expiry(&self, listener: Weak<dyn ExpiryListener<R>>) {
+        let mut listeners = write(&self.listeners);
+        listeners.retain(|known| known.strong_count() > 0);
+        listeners.push(listener);
+        self.has_listeners.store(true, Ordering::Relaxed);
+    }
+
+    fn hub(&self) -> &Arc<Hub> {
+        &self.hub
+    }
+}
