@@ -1,0 +1,284 @@
+//! The state machine of a task: pure functions from a row, a command and the time to the row that follows,
+//! or to a refusal. They know no store, no lock and no clock. A refusal is decided in one order: the task is
+//! not there, it is terminal, it has another revision, cancelation was requested, and then what the
+//! operation itself demands.
+
+#![forbid(unsafe_code)]
+
+use std::borrow::Cow;
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use super::input::{InputKind, decoded_key};
+use super::options::ManagerOptions;
+use super::render;
+use crate::clock::Now;
+use crate::error::{Error, Reason, Result};
+use crate::json::Value;
+use crate::store::{Change, InputState, Member, TaskCreation, TaskRow, TaskStatus};
+use crate::text::Text;
+
+/// What a caller demands of the task beside the rules of the operation.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Preconditions {
+    /// The task must have this revision.
+    pub(crate) expected_revision: Option<u64>,
+    /// The client must not have asked for cancelation.
+    pub(crate) unless_cancelation_requested: bool,
+}
+
+impl Preconditions {
+    fn check(self, row: &TaskRow) -> Result<()> {
+        if self.expected_revision.is_some_and(|expected| expected != row.revision) {
+            return Err(Error::new(Reason::RevisionMismatch, "the task has another revision"));
+        }
+        if self.unless_cancelation_requested && row.cancelation_requested {
+            return Err(Error::new(Reason::CancelationRequested, "cancelation of the task was requested"));
+        }
+        Ok(())
+    }
+
+    /// The same for an operation that a terminal task refuses.
+    fn check_nonterminal(self, row: &TaskRow) -> Result<()> {
+        if row.status.is_terminal() {
+            return Err(Error::new(Reason::TaskTerminal, "the task is terminal"));
+        }
+        self.check(row)
+    }
+}
+
+/// How a task ends.
+#[derive(Clone, Debug)]
+pub(crate) enum Ending {
+    Completed(Arc<str>),
+    Failed(Arc<str>),
+    Cancelled,
+}
+
+/// What an update did with each response, by its key as the client sent it.
+#[derive(Debug, Default)]
+pub(crate) struct UpdateOutcome<'a> {
+    pub(crate) accepted: Vec<&'a str>,
+    pub(crate) ignored: Vec<&'a str>,
+}
+
+impl UpdateOutcome<'_> {
+    /// What the host is told.
+    pub(crate) fn to_json(&self) -> Text {
+        let mut text = Text::with_capacity(32);
+        for (start, keys) in [("{\"accepted\":[", &self.accepted), ("],\"ignored\":[", &self.ignored)] {
+            text.push_str(start);
+            for (at, key) in keys.iter().enumerate() {
+                text.push_str(if at > 0 { "," } else { "" });
+                text.push_str(key);
+            }
+        }
+        text.push_str("]}");
+        text
+    }
+}
+
+/// The one answer for a task that is unknown, expired or not the caller's.
+pub(crate) fn not_found() -> Error {
+    Error::new(Reason::TaskNotFound, "no such task")
+}
+
+/// A new working task.
+pub(crate) fn create(
+    id: Arc<str>,
+    creation: Arc<TaskCreation>,
+    options: &ManagerOptions,
+    now: Now,
+) -> TaskRow {
+    let mut row = TaskRow {
+        id,
+        creation,
+        created_ms: now.wall_ms,
+        created_tick_ns: now.tick_ns,
+        updated_ms: now.wall_ms,
+        ttl_ms: options.task_time_to_live_ms,
+        poll_interval_ms: options.poll_interval_ms,
+        status: TaskStatus::Working,
+        status_message: None,
+        revision: 1,
+        cancelation_requested: false,
+        outcome: None,
+        input: None,
+        rendered: None,
+    };
+    row.rendered = Some(render::frame(&row));
+    row
+}
+
+/// Marks the task as working. `withdraw` names the requests that are superseded, `None` all of them; while
+/// others stay open, so does the status. Keys that are not outstanding are passed over.
+pub(crate) fn mark_working(
+    row: &TaskRow,
+    message: Option<&Arc<str>>,
+    withdraw: Option<&[String]>,
+    preconditions: Preconditions,
+    now: Now,
+) -> Result<Change<TaskRow>> {
+    preconditions.check_nonterminal(row)?;
+    let mut next = row.clone();
+    if let Some(input) = row.input.as_ref().filter(|input| !input.outstanding.is_empty()) {
+        let mut input = InputState::clone(input);
+        match withdraw {
+            None => input.outstanding.clear(),
+            Some(keys) => {
+                let keys: HashSet<&str> = keys.iter().map(String::as_str).collect();
+                input.outstanding.retain(|request| !keys.contains(decoded_key(request).as_ref()));
+            }
+        }
+        next.status =
+            if input.outstanding.is_empty() { TaskStatus::Working } else { TaskStatus::InputRequired };
+        next.input = Some(Arc::new(input));
+    }
+    next.status_message = message.cloned();
+    Ok(updated(next, now))
+}
+
+/// Asks the client for input: `requests` are added to those outstanding.
+pub(crate) fn request_input(
+    row: &TaskRow,
+    requests: &[Member],
+    message: Option<&Arc<str>>,
+    preconditions: Preconditions,
+    now: Now,
+) -> Result<Change<TaskRow>> {
+    preconditions.check_nonterminal(row)?;
+    let mut input = row.input.as_deref().cloned().unwrap_or_default();
+    if !input.responses.is_empty() {
+        return Err(Error::new(Reason::InputResponsesUntaken, "accepted input responses are untaken"));
+    }
+    let added = added_requests(&input, requests)?;
+    if added.is_empty() && row.status_message.as_ref() == message {
+        return Ok(Change::Keep);
+    }
+    let mut next = row.clone();
+    next.status_message = message.cloned();
+    if !added.is_empty() {
+        input.used_keys.extend(added.iter().map(|request| Arc::from(decoded_key(request))));
+        input.outstanding.extend(added);
+        next.status = TaskStatus::InputRequired;
+        next.input = Some(Arc::new(input));
+    }
+    Ok(updated(next, now))
+}
+
+/// The requests whose keys are new to the task; a key that is not new must repeat what is outstanding.
+fn added_requests(input: &InputState, requests: &[Member]) -> Result<Vec<Member>> {
+    let used: HashSet<&str> = input.used_keys.iter().map(|key| &**key).collect();
+    let outstanding: HashMap<Cow<'_, str>, &Member> =
+        input.outstanding.iter().map(|request| (decoded_key(request), request)).collect();
+    let mut added = Vec::new();
+    for request in requests {
+        let key = decoded_key(request);
+        let same =
+            |known: &&Member| Value::trusted(&known.value).same_meaning(Value::trusted(&request.value));
+        if !used.contains(key.as_ref()) {
+            added.push(request.clone());
+        } else if !outstanding.get(&key).is_some_and(same) {
+            return Err(Error::new(Reason::InputRequestKeyReused, "an input request key was used before"));
+        }
+    }
+    Ok(added)
+}
+
+/// Accepts the client's answers to outstanding requests; all others are ignored without a trace.
+pub(crate) fn update<'a>(
+    row: &TaskRow,
+    responses: Value<'a>,
+    preconditions: Preconditions,
+    now: Now,
+) -> Result<(Change<TaskRow>, UpdateOutcome<'a>)> {
+    preconditions.check(row)?;
+    let mut input = row.input.as_deref().cloned().unwrap_or_default();
+    let mut open: HashMap<Cow<'_, str>, &Member> =
+        row.input.iter().flat_map(|input| &input.outstanding).map(|open| (decoded_key(open), open)).collect();
+    let mut outcome = UpdateOutcome::default();
+    for member in responses.members() {
+        let key = member.key();
+        let request = open.get(&key).copied().filter(|request| {
+            InputKind::of_request(Value::trusted(&request.value))
+                .is_some_and(|kind| kind.is_answered_by(member.value))
+        });
+        let Some(request) = request else {
+            outcome.ignored.push(member.raw_key);
+            continue;
+        };
+        open.remove(&key);
+        input.responses.push(Member { key: request.key.clone(), value: member.value.text().into() });
+        outcome.accepted.push(member.raw_key);
+    }
+    if outcome.accepted.is_empty() {
+        return Ok((Change::Keep, outcome));
+    }
+    input.outstanding.retain(|request| open.contains_key(&decoded_key(request)));
+    let mut next = row.clone();
+    if input.outstanding.is_empty() {
+        next.status = TaskStatus::Working;
+        next.status_message = None;
+    }
+    next.input = Some(Arc::new(input));
+    Ok((updated(next, now), outcome))
+}
+
+/// Takes the accepted responses, as an object. The record does not change, so neither does its revision.
+pub(crate) fn take_responses(row: &TaskRow, preconditions: Preconditions) -> Result<(Change<TaskRow>, Text)> {
+    preconditions.check(row)?;
+    let Some(input) = row.input.as_ref().filter(|input| !input.responses.is_empty()) else {
+        return Ok((Change::Keep, Text::from("{}")));
+    };
+    let taken = render::object(&input.responses);
+    let mut input = InputState::clone(input);
+    input.responses = Vec::new();
+    Ok((Change::Put(TaskRow { input: Some(Arc::new(input)), ..row.clone() }), taken))
+}
+
+/// Ends the task. Outstanding requests and untaken responses are gone.
+pub(crate) fn end(
+    row: &TaskRow,
+    ending: &Ending,
+    message: Option<&Arc<str>>,
+    preconditions: Preconditions,
+    now: Now,
+) -> Result<Change<TaskRow>> {
+    preconditions.check_nonterminal(row)?;
+    let (status, outcome) = match ending {
+        Ending::Completed(result) => (TaskStatus::Completed, Some(result)),
+        Ending::Failed(failure) => (TaskStatus::Failed, Some(failure)),
+        Ending::Cancelled => (TaskStatus::Cancelled, None),
+    };
+    let next = TaskRow {
+        status,
+        outcome: outcome.cloned(),
+        status_message: message.cloned(),
+        input: None,
+        ..row.clone()
+    };
+    Ok(updated(next, now))
+}
+
+/// Notes that the client asked for cancelation. The status stays, and so does the time of the last update.
+pub(crate) fn request_cancelation(row: &TaskRow) -> Change<TaskRow> {
+    if row.status.is_terminal() || row.cancelation_requested {
+        return Change::Keep;
+    }
+    changed(TaskRow { cancelation_requested: true, ..row.clone() })
+}
+
+fn updated(mut next: TaskRow, now: Now) -> Change<TaskRow> {
+    // The wall clock may have been stepped back.
+    next.updated_ms = next.updated_ms.max(now.wall_ms);
+    changed(next)
+}
+
+fn changed(mut next: TaskRow) -> Change<TaskRow> {
+    next.revision += 1;
+    next.rendered = Some(render::frame(&next));
+    Change::Put(next)
+}
+
+#[cfg(test)]
+mod tests;
