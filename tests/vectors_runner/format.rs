@@ -15,6 +15,9 @@ const DEFAULT_EPOCH_MS: i64 = 1_764_498_600_000;
 /// The backends that a case may be restricted to.
 const BACKENDS: [&str; 3] = ["memory", "sqlite", "postgres"];
 
+/// The variables that the runner sets.
+const RESERVED: [&str; 4] = ["url", "options", "backend", "n"];
+
 /// The statuses that a step may expect.
 const STATUSES: [&str; 14] = [
     "ok",
@@ -113,7 +116,8 @@ fn load_file(path: &Path) -> Vec<Case> {
         .collect()
 }
 
-fn read_case(file: &str, name: &str, case: &Value) -> Result<Case, String> {
+/// One case, or what is wrong with it.
+pub fn read_case(file: &str, name: &str, case: &Value) -> Result<Case, String> {
     let members = object(case, &["name", "about", "backends", "epoch_ms", "raw", "steps"])?;
     if members.get("raw").is_some_and(|raw| raw != true) {
         return Err("\"raw\" can only be true".to_owned());
@@ -192,10 +196,13 @@ fn read_step(step: &Value, handles: &mut BTreeMap<String, &'static str>) -> Resu
         Some(given) => given.as_object().ok_or("\"expect\" is not an object")?.clone(),
     };
     check_expectation(&expect)?;
-    let save = match members.get("save") {
+    let save: BTreeMap<String, String> = match members.get("save") {
         None => BTreeMap::new(),
         Some(given) => serde_json::from_value(given.clone()).map_err(|error| format!("\"save\": {error}"))?,
     };
+    if let Some(name) = RESERVED.iter().find(|name| save.contains_key(**name)) {
+        return Err(format!("the variable {name} is the runner's"));
+    }
     let times = match members.get("times") {
         None => 1,
         Some(given) => {
