@@ -145,7 +145,7 @@ fn metadata_and_the_subscription_id_share_a_member() {
         "for notifications only"
     );
     assert_eq!(meta(&spaced, Rendering::GetResult, Some("1")), Some(expected.clone()));
-    assert_eq!(meta(&spaced, Rendering::Notification, None), Some(format!("{}}}", expected)));
+    assert_eq!(meta(&spaced, Rendering::Notification, None), Some(format!("{expected}}}")));
     assert_eq!(
         meta(&spaced, Rendering::Notification, Some("\"s\"")),
         Some(format!(r#","_meta":{{"k":1,"l":[],{key}:"s"}}}}}}"#))
