@@ -1,55 +1,233 @@
-//! MCP sessions: the seed's compare-and-set session store over a table of sessions.
+//! MCP sessions: the seed's compare-and-set session store over a table of sessions. The rules are pure
+//! functions over rows; the [`SessionStore`] checks arguments and runs a rule inside the store's atomic step.
+//!
+//! A terminated session frees its slot at once and stays findable for one idle timeout after its
+//! termination. Where the idle timeout is 0, it stays until it is deleted.
 
 #![forbid(unsafe_code)]
 
-use crate::error::Result;
-use crate::store::Store;
+mod creation;
+mod expired;
+mod options;
+mod pins;
+mod snapshot;
+#[cfg(test)]
+mod tests;
+mod transitions;
+
+use std::sync::{Arc, Weak};
+
+use self::creation::Creation;
+use self::expired::ExpiredSessions;
+use self::options::Options;
+use self::pins::Pins;
+use self::snapshot::Snapshot;
+use self::transitions::{Outcome, check_replacement};
+use crate::clock::Now;
+use crate::error::{Reason, Result};
+use crate::fault;
+use crate::json::Value;
+use crate::options::{check_identifier, check_name};
+use crate::store::{Change, ExpiryListener, SessionRow, Store, Table};
 use crate::text::Text;
+
+const SESSION_ID: &str = "session_id";
+
+/// A rule over the stored session, if there is one.
+type Decide<'a> = dyn FnMut(Option<&SessionRow>, Now) -> Result<Change<SessionRow>> + 'a;
 
 /// A session store. Every method may be called from any number of threads; names, arguments and outcomes are
 /// those of `taskhold_session_store_*` in the header.
-pub struct SessionStore {}
+pub struct SessionStore {
+    table: Arc<dyn Table<SessionRow>>,
+    options: Options,
+    pins: Arc<Pins>,
+    /// None when the host does not ask for expired sessions.
+    expired: Option<Arc<ExpiredSessions>>,
+}
 
-#[allow(missing_docs, unused_variables)] // Documented in ffi, function by function.
+#[allow(missing_docs)] // Documented in ffi, function by function.
 impl SessionStore {
     pub fn open(store: &Store, options: Option<&str>) -> Result<Self> {
-        todo!()
+        let options = Options::parse(options)?;
+        let table = store.backend().sessions(&options.name)?;
+        let pins = Arc::new(Pins::default());
+        watch_expiry(&*table, &pins);
+        let bound = usize::try_from(options.keep_expired).unwrap_or(usize::MAX);
+        let expired = (bound > 0).then(|| Arc::new(ExpiredSessions::new(bound)));
+        if let Some(expired) = &expired {
+            watch_expiry(&*table, expired);
+        }
+        Ok(Self { table, options, pins, expired })
     }
+
     /// Lets go of the pins that this store took.
     pub fn close(&self) {
-        todo!()
+        self.pins.end();
+        while let Some((id, instance, count)) = self.pins.take_session() {
+            // Nobody is left to hear of a failure, and on shared storage an abandoned pin ends by itself.
+            let _ = self.release(&id, instance, count);
+        }
     }
+
     pub fn options(&self) -> Text {
-        todo!()
+        self.options.to_json()
     }
+
     /// `None` when admission is declined.
     pub fn create(&self, endpoint: &str, creation: Option<&str>) -> Result<Option<Text>> {
-        todo!()
+        check_name(endpoint, "endpoint")?;
+        let creation = Creation::parse(endpoint, creation)?;
+        let mut created = None;
+        let outcome = self.transact(&creation.session_id, self.options.limit(), &mut |taken, now| {
+            let (row, snapshot) = transitions::create(taken, &creation, &self.options, now)?;
+            created = Some(snapshot);
+            Ok(Change::Put(row))
+        });
+        match outcome {
+            Ok(()) => Ok(created),
+            Err(error) if error.reason() == Reason::CapacityExhausted => Ok(None),
+            Err(error) => Err(error),
+        }
     }
+
     pub fn find_by_session_id(&self, session_id: &str) -> Result<Option<Text>> {
-        todo!()
+        check_identifier(session_id, SESSION_ID)?;
+        self.find(session_id, &|_| true)
     }
+
     pub fn find_authorized_session(
         &self,
         endpoint: &str,
         partition: Option<&str>,
         session_id: &str,
     ) -> Result<Option<Text>> {
-        todo!()
+        check_name(endpoint, "endpoint")?;
+        if let Some(partition) = partition {
+            check_name(partition, "partition")?;
+        }
+        check_identifier(session_id, SESSION_ID)?;
+        self.find(session_id, &|row| *row.endpoint == *endpoint && row.partition.as_deref() == partition)
     }
+
     pub fn replace(&self, expected: &str, updated: &str) -> Result<bool> {
-        todo!()
+        let updated = match Snapshot::parse(updated) {
+            Ok(updated) => updated,
+            // Of two malformed arguments the first is reported.
+            Err(error) => return Err(Snapshot::parse(expected).err().unwrap_or(error)),
+        };
+        // Most often `expected` is just what was given out. What equals the stored text needs no reading.
+        let stored = match self.swap(expected.trim_matches([' ', '\t', '\n', '\r']), &updated)? {
+            Outcome::Replaced => return Ok(true),
+            Outcome::Differs(stored) => Some(stored),
+            Outcome::Absent => None,
+        };
+        let expected = Snapshot::parse(expected)?;
+        check_replacement(&(&expected).into(), &updated)?;
+        match stored {
+            // Only the key order or the like differs. Compared with no lock held: should the session change
+            // meanwhile, then the second attempt meets another text.
+            Some(stored) if Value::trusted(&stored).same_meaning(expected.value) => {
+                Ok(matches!(self.swap(&stored, &updated)?, Outcome::Replaced))
+            }
+            _ => Ok(false),
+        }
     }
+
     pub fn delete_by_session_id(&self, session_id: &str) -> Result<()> {
-        todo!()
+        check_identifier(session_id, SESSION_ID)?;
+        let mut deleted = None;
+        self.transact(session_id, None, &mut |row, _| {
+            deleted = row.map(|row| row.instance);
+            Ok(if row.is_some() { Change::Remove } else { Change::Keep })
+        })?;
+        if let Some(instance) = deleted {
+            self.pins.forget(session_id, instance);
+        }
+        Ok(())
     }
+
     pub fn pin(&self, session_id: &str) -> Result<bool> {
-        todo!()
+        check_identifier(session_id, SESSION_ID)?;
+        let mut pinned = None;
+        self.transact(session_id, None, &mut |row, _| {
+            pinned = row.map(|row| row.instance);
+            Ok(row.map_or(Change::Keep, |row| Change::Put(transitions::pin(row))))
+        })?;
+        let Some(instance) = pinned else { return Ok(false) };
+        if self.pins.add(session_id, instance) {
+            return Ok(true);
+        }
+        self.release(session_id, instance, 1)?;
+        Ok(false)
     }
+
     pub fn unpin(&self, session_id: &str) -> Result<()> {
-        todo!()
+        check_identifier(session_id, SESSION_ID)?;
+        if let Some(taken) = self.pins.take(session_id) {
+            self.release(session_id, taken.instance(), 1)?;
+            taken.released();
+        }
+        Ok(())
     }
+
     pub fn take_expired(&self) -> Result<Text> {
-        todo!()
+        let Some(expired) = &self.expired else { return Ok(Text::from("[]")) };
+        self.table.sweep(expired.bound())?;
+        Ok(expired.take())
     }
+
+    fn find(&self, session_id: &str, visible: &dyn Fn(&SessionRow) -> bool) -> Result<Option<Text>> {
+        let mut found = None;
+        self.table.read(session_id, &mut |row, _| {
+            if visible(row) {
+                found = Some(Text::from(&*row.snapshot));
+            }
+        })?;
+        Ok(found)
+    }
+
+    fn swap(&self, expected: &str, updated: &Snapshot<'_>) -> Result<Outcome> {
+        let mut outcome = Outcome::Absent;
+        self.transact(&updated.session_id, None, &mut |row, now| {
+            let (change, decided) = transitions::replace(row, expected, updated, now)?;
+            outcome = decided;
+            Ok(change)
+        })?;
+        Ok(outcome)
+    }
+
+    /// Gives pins back to the table; those on a session that is gone are forgotten.
+    fn release(&self, session_id: &str, instance: i64, count: u32) -> Result<()> {
+        let mut gone = false;
+        self.transact(session_id, None, &mut |row, now| {
+            let unpinned = transitions::unpin(row, instance, count, now);
+            gone = unpinned.is_none();
+            Ok(unpinned.map_or(Change::Keep, Change::Put))
+        })?;
+        if gone {
+            self.pins.forget(session_id, instance);
+        }
+        Ok(())
+    }
+
+    /// The table's atomic step, with a place where tests inject a panic.
+    fn transact(&self, session_id: &str, limit: Option<u64>, decide: &mut Decide<'_>) -> Result<()> {
+        self.table.transact(session_id, limit, &mut |row, now| {
+            fault::point("session_transition");
+            decide(row, now)
+        })
+    }
+}
+
+impl Drop for SessionStore {
+    fn drop(&mut self) {
+        self.close();
+    }
+}
+
+/// Lets `listener` hear of expired sessions for as long as its handle lives.
+fn watch_expiry<L: ExpiryListener<SessionRow> + 'static>(table: &dyn Table<SessionRow>, listener: &Arc<L>) {
+    let listener: Weak<L> = Arc::downgrade(listener);
+    table.watch_expiry(listener);
 }

@@ -242,8 +242,14 @@ pub struct SessionRow {
     pub created_ms: i64,
     /// Tick of creation.
     pub created_tick_ns: i64,
-    /// Tick of the last activity: of `lastActivityAt`, or of the last unpin.
+    /// Random: tells it from a later session with the same id.
+    pub instance: i64,
+    /// Wall time of the last activity as the snapshot has it, ms.
+    pub last_activity_ms: i64,
+    /// Tick of that activity; from the termination on, the tick of the termination.
     pub active_tick_ns: i64,
+    /// Tick at which the last pin was let go, if there was one: idle time never starts before it.
+    pub unpinned_tick_ns: Option<i64>,
     /// Whether initialization is complete.
     pub initialized: bool,
     /// Whether it was terminated.
@@ -260,25 +266,38 @@ pub struct SessionRow {
     pub snapshot: Arc<str>,
 }
 
+impl SessionRow {
+    /// The tick from which on it is idle for too long, if it can be.
+    pub fn idle_at(&self) -> Option<i64> {
+        let since = self.unpinned_tick_ns.map_or(self.active_tick_ns, |tick| tick.max(self.active_tick_ns));
+        if self.pins == 0 { first_tick_beyond(since, self.idle_timeout_ms) } else { None }
+    }
+
+    /// The tick from which on its initialization takes too long, if it can.
+    pub fn initialization_overdue_at(&self) -> Option<i64> {
+        if self.initialized {
+            None
+        } else {
+            first_tick_beyond(self.created_tick_ns, self.initialization_timeout_ms)
+        }
+    }
+}
+
+/// The first tick that is more than `timeout_ms` after `since`: a session whose age equals its timeout is still
+/// there. No timeout is written 0.
+fn first_tick_beyond(since: i64, timeout_ms: i64) -> Option<i64> {
+    (timeout_ms > 0)
+        .then(|| since.saturating_add(timeout_ms.saturating_mul(NANOS_PER_MILLI)).saturating_add(1))
+}
+
 impl Row for SessionRow {
     fn id(&self) -> &str {
         &self.id
     }
 
-    /// "Older than" is strict: a session whose age equals its timeout is still there.
     fn expires_at(&self) -> Option<i64> {
-        let deadline = |since: i64, timeout_ms: i64| {
-            (timeout_ms > 0)
-                .then(|| since.saturating_add(timeout_ms.saturating_mul(NANOS_PER_MILLI)).saturating_add(1))
-        };
-        let idle = if self.pins == 0 { deadline(self.active_tick_ns, self.idle_timeout_ms) } else { None };
-        let uninitialized = if self.initialized {
-            None
-        } else {
-            deadline(self.created_tick_ns, self.initialization_timeout_ms)
-        };
-        match (idle, uninitialized) {
-            (Some(idle), Some(uninitialized)) => Some(idle.min(uninitialized)),
+        match (self.idle_at(), self.initialization_overdue_at()) {
+            (Some(idle), Some(overdue)) => Some(idle.min(overdue)),
             (one, other) => one.or(other),
         }
     }

@@ -1,0 +1,195 @@
+//! One page of an owner's tasks: its parameters and its text. The store gives the rows in order; they are
+//! copied into the page as they come, cut by their spans.
+
+#![forbid(unsafe_code)]
+
+use std::borrow::Cow;
+
+use super::cut::{self, View};
+use super::state;
+use super::token::{Scope, Token};
+use crate::error::Result;
+use crate::json::DEFAULT_MAXIMUM_PAYLOAD_BYTES;
+use crate::options::{Object, check_identifier, invalid};
+use crate::store::{A2aFound, A2aQuery, A2aRow, A2aTable};
+use crate::text::Text;
+use crate::time;
+
+const DEFAULT_PAGE_SIZE: u64 = 50;
+const MAXIMUM_PAGE_SIZE: u64 = 100;
+
+/// Most messages of a history that can be asked for: the protocol counts them in 32 bits with a sign.
+const MAXIMUM_HISTORY_LENGTH: u64 = i32::MAX as u64;
+
+/// Room for a page is taken in advance up to this much, judged by its first task.
+const MAXIMUM_PAGE_GUESS_BYTES: usize = 1 << 20;
+
+const KNOWN: [&str; 8] = [
+    "contextId",
+    "status",
+    "pageSize",
+    "pageToken",
+    "historyLength",
+    "includeArtifacts",
+    "statusTimestampAfter",
+    "includeRevisions",
+];
+
+/// Reads the `params` of `get_task`.
+pub(crate) fn parse_get_params(text: Option<&str>) -> Result<View> {
+    let given = Object::parse(text, &["historyLength"], DEFAULT_MAXIMUM_PAYLOAD_BYTES)?;
+    Ok(View { history: history_length(&given)?, artifacts: true })
+}
+
+fn history_length(given: &Object<'_>) -> Result<Option<usize>> {
+    let length = given.whole_number("historyLength", 0..=MAXIMUM_HISTORY_LENGTH)?;
+    Ok(length.map(|length| usize::try_from(length).unwrap_or(usize::MAX)))
+}
+
+/// Which tasks a page shows, and how.
+#[derive(Debug)]
+pub(crate) struct ListParams<'a> {
+    context_id: Option<Cow<'a, str>>,
+    state: Option<&'static str>,
+    status_timestamp_from_ms: Option<i64>,
+    page_size: usize,
+    /// Not empty.
+    page_token: Option<Cow<'a, str>>,
+    view: View,
+    include_revisions: bool,
+}
+
+impl<'a> ListParams<'a> {
+    /// Reads the `params` of `list_tasks`.
+    pub fn parse(text: Option<&'a str>) -> Result<Self> {
+        let given = Object::parse(text, &KNOWN, DEFAULT_MAXIMUM_PAYLOAD_BYTES)?;
+        let context_id = given.string("contextId")?;
+        if let Some(id) = &context_id {
+            check_identifier(id, "contextId")?;
+        }
+        let state = match given.string("status")? {
+            Some(spelled) => Some(
+                state::known(&spelled)
+                    .ok_or_else(|| invalid("status", "the protocol has no such task state"))?,
+            ),
+            None => None,
+        };
+        let page_size = given.whole_number("pageSize", 1..=MAXIMUM_PAGE_SIZE)?.unwrap_or(DEFAULT_PAGE_SIZE);
+        let page_token = given.string("pageToken")?.filter(|token| !token.is_empty());
+        let history = history_length(&given)?.unwrap_or(0);
+        let artifacts = given.boolean("includeArtifacts")?.unwrap_or(false);
+        let status_timestamp_from_ms = match given.string("statusTimestampAfter")? {
+            Some(timestamp) => Some(
+                time::parse_timestamp(&timestamp).map_err(|error| error.with_key("statusTimestampAfter"))?,
+            ),
+            None => None,
+        };
+        Ok(Self {
+            context_id,
+            state,
+            status_timestamp_from_ms,
+            page_size: usize::try_from(page_size).unwrap_or(usize::MAX),
+            page_token,
+            view: View { history: Some(history), artifacts },
+            include_revisions: given.boolean("includeRevisions")?.unwrap_or(false),
+        })
+    }
+
+    /// The page of `owner`'s tasks, from `table`.
+    pub fn page(&self, table: &dyn A2aTable, owner: Option<&str>) -> Result<Text> {
+        let scope = Scope {
+            owner,
+            context_id: self.context_id.as_deref(),
+            state: self.state,
+            status_timestamp_from_ms: self.status_timestamp_from_ms,
+        };
+        let token = self.page_token.as_deref().map(|token| Token::decode(token, &scope)).transpose()?;
+        let query = A2aQuery {
+            owner,
+            context_id: scope.context_id,
+            state: scope.state,
+            status_timestamp_from_ms: scope.status_timestamp_from_ms,
+            after: token.as_ref().map(|token| &token.position),
+            limit: self.page_size,
+            count: token.is_none(),
+        };
+        let mut page = Page::new(self);
+        let found = table.list(&query, &mut |row| page.push(row))?;
+        let total = token.map(|token| token.total).or(found.total).unwrap_or(0);
+        Ok(page.finish(&scope, total, found))
+    }
+}
+
+/// A page under construction.
+struct Page<'p> {
+    params: &'p ListParams<'p>,
+    /// None until the first task is there to judge the size by.
+    text: Option<Text>,
+    returned: u32,
+    revisions: Vec<u64>,
+}
+
+impl<'p> Page<'p> {
+    fn new(params: &'p ListParams<'p>) -> Self {
+        let revisions = if params.include_revisions { params.page_size } else { 0 };
+        Self { params, text: None, returned: 0, revisions: Vec::with_capacity(revisions) }
+    }
+
+    fn push(&mut self, row: &A2aRow) {
+        let pieces = cut::pieces(row, self.params.view);
+        if let Some(text) = &mut self.text {
+            text.push_str(",");
+            pieces.push_to(text);
+        } else {
+            let guess = (pieces.len() + pieces.len() / 8 + 1).saturating_mul(self.params.page_size);
+            let mut text = page_text(pieces.len() + guess.min(MAXIMUM_PAGE_GUESS_BYTES));
+            pieces.push_to(&mut text);
+            self.text = Some(text);
+        }
+        self.returned += 1;
+        if self.params.include_revisions {
+            self.revisions.push(row.revision);
+        }
+    }
+
+    fn finish(self, scope: &Scope<'_>, total: u64, found: A2aFound) -> Text {
+        let mut text = self.text.unwrap_or_else(|| page_text(0));
+        text.push_str("],\"totalSize\":");
+        text.push_int(total);
+        text.push_str(",\"pageSize\":");
+        text.push_int(self.returned);
+        text.push_str(",\"nextPageToken\":\"");
+        if let Some(position) = found.next {
+            text.push_str(&Token { total, position }.encode(scope));
+        }
+        text.push_str("\"");
+        if self.params.include_revisions {
+            text.push_str(",\"revisions\":");
+            push_array(&mut text, &self.revisions, |text, &revision| text.push_int(revision));
+        }
+        if !found.corrupt.is_empty() {
+            text.push_str(",\"corrupt\":");
+            push_array(&mut text, &found.corrupt, |text, id| text.push_json_string(id));
+        }
+        text.push_str("}");
+        text
+    }
+}
+
+/// A page that begins, with room for tasks of `room` bytes and for what comes behind them.
+fn page_text(room: usize) -> Text {
+    let mut text = Text::with_capacity(256 + room);
+    text.push_str("{\"tasks\":[");
+    text
+}
+
+fn push_array<T>(text: &mut Text, items: &[T], push: impl Fn(&mut Text, &T)) {
+    text.push_str("[");
+    for (at, item) in items.iter().enumerate() {
+        if at > 0 {
+            text.push_str(",");
+        }
+        push(text, item);
+    }
+    text.push_str("]");
+}

@@ -1,0 +1,175 @@
+//! The options of a state provider, and those of one save. A member that is absent or `null` has its default;
+//! an unknown one is refused by name.
+
+#![forbid(unsafe_code)]
+
+use std::borrow::Cow;
+
+use crate::error::Result;
+use crate::json::DEFAULT_MAXIMUM_PAYLOAD_BYTES;
+use crate::options::{MAXIMUM_DURATION_MS, Object};
+use crate::text::Text;
+
+const DEFAULT_NAME: &str = "default";
+const DEFAULT_GRACE_PERIOD_MS: i64 = 15_000;
+
+/// Row counts must fit the signed integers of SQL.
+const MAXIMUM_COUNT: u64 = i64::MAX as u64;
+
+const KNOWN: [&str; 5] =
+    ["name", "gracePeriodMs", "maximumRetainedTasks", "finalizedRetentionMs", "maximumPayloadBytes"];
+
+/// How a provider was opened.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Options {
+    /// Providers with the same name over one store share tasks.
+    pub name: Box<str>,
+    /// How long a task still counts as active after it became final.
+    pub grace_period_ms: i64,
+    /// Most tasks that are kept; `None` is no limit.
+    pub maximum_retained_tasks: Option<u64>,
+    /// How long a task is kept after it became final; 0 is for ever.
+    pub finalized_retention_ms: i64,
+    /// Most bytes of one task.
+    pub maximum_payload_bytes: u64,
+}
+
+impl Options {
+    /// Reads the options text of `open`.
+    pub fn parse(text: Option<&str>) -> Result<Self> {
+        let given = Object::parse(text, &KNOWN, DEFAULT_MAXIMUM_PAYLOAD_BYTES)?;
+        let name = given.name("name")?.unwrap_or(Cow::Borrowed(DEFAULT_NAME));
+        let grace_period_ms = duration(&given, "gracePeriodMs")?.unwrap_or(DEFAULT_GRACE_PERIOD_MS);
+        let retained = given.whole_number("maximumRetainedTasks", 0..=MAXIMUM_COUNT)?;
+        let finalized_retention_ms = duration(&given, "finalizedRetentionMs")?.unwrap_or(0);
+        let payload = given.whole_number("maximumPayloadBytes", 1..=MAXIMUM_COUNT)?;
+        Ok(Self {
+            name: name.into(),
+            grace_period_ms,
+            maximum_retained_tasks: retained.filter(|&limit| limit > 0),
+            finalized_retention_ms,
+            maximum_payload_bytes: payload.unwrap_or(DEFAULT_MAXIMUM_PAYLOAD_BYTES),
+        })
+    }
+
+    /// Every option with the value in force.
+    pub fn to_json(&self) -> Text {
+        let mut text = Text::with_capacity(160 + self.name.len());
+        text.push_str("{\"name\":");
+        text.push_json_string(&self.name);
+        text.push_str(",\"gracePeriodMs\":");
+        text.push_int(self.grace_period_ms);
+        text.push_str(",\"maximumRetainedTasks\":");
+        text.push_int(self.maximum_retained_tasks.unwrap_or(0));
+        text.push_str(",\"finalizedRetentionMs\":");
+        text.push_int(self.finalized_retention_ms);
+        text.push_str(",\"maximumPayloadBytes\":");
+        text.push_int(self.maximum_payload_bytes);
+        text.push_str("}");
+        text
+    }
+}
+
+fn duration(given: &Object<'_>, key: &str) -> Result<Option<i64>> {
+    let ms = given.whole_number(key, 0..=MAXIMUM_DURATION_MS)?;
+    Ok(ms.map(|ms| i64::try_from(ms).unwrap_or(i64::MAX)))
+}
+
+/// How one save is meant.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct SaveOptions {
+    /// The revision that the task must have; 0 is "must not exist".
+    pub expected_revision: Option<u64>,
+    /// Whether another node made this change and announced it there.
+    pub is_replicated: bool,
+}
+
+impl SaveOptions {
+    /// Reads the options text of a save.
+    pub fn parse(text: Option<&str>) -> Result<Self> {
+        let given =
+            Object::parse(text, &["expectedRevision", "isReplicated"], DEFAULT_MAXIMUM_PAYLOAD_BYTES)?;
+        Ok(Self {
+            expected_revision: given.whole_number("expectedRevision", 0..=u64::MAX)?,
+            is_replicated: given.boolean("isReplicated")?.unwrap_or(false),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::Reason;
+
+    #[test]
+    fn defaults_stand_for_absent_and_null() {
+        let defaults = Options::parse(None).expect("defaults");
+        assert_eq!(
+            defaults.to_json().as_str(),
+            r#"{"name":"default","gracePeriodMs":15000,"maximumRetainedTasks":0,"finalizedRetentionMs":0,"maximumPayloadBytes":10485760}"#
+        );
+        let nulls = format!("{{{}}}", KNOWN.map(|key| format!("\"{key}\":null")).join(","));
+        for text in ["{}", &nulls] {
+            assert_eq!(Options::parse(Some(text)).expect("defaults"), defaults);
+        }
+    }
+
+    #[test]
+    fn options_come_back_as_given() {
+        for text in [
+            r#"{"name":"","gracePeriodMs":0,"maximumRetainedTasks":0,"finalizedRetentionMs":0,"maximumPayloadBytes":1}"#,
+            r#"{"name":"a \"b\"","gracePeriodMs":9223372036854,"maximumRetainedTasks":9223372036854775807,"finalizedRetentionMs":9223372036854,"maximumPayloadBytes":9223372036854775807}"#,
+        ] {
+            assert_eq!(Options::parse(Some(text)).expect("options").to_json().as_str(), text);
+        }
+    }
+
+    #[test]
+    fn bad_options_are_named() {
+        let table = [
+            (r#"{"grace":1}"#, Reason::UnknownKey, "grace", None),
+            (r#"{"name":1}"#, Reason::InvalidValue, "name", None),
+            (r#"{"name":"\u0000"}"#, Reason::EmbeddedNul, "name", None),
+            (r#"{"gracePeriodMs":-1}"#, Reason::InvalidValue, "gracePeriodMs", Some(0_i64)),
+            (
+                r#"{"gracePeriodMs":9223372036855}"#,
+                Reason::InvalidValue,
+                "gracePeriodMs",
+                Some(9_223_372_036_854),
+            ),
+            (r#"{"finalizedRetentionMs":-1}"#, Reason::InvalidValue, "finalizedRetentionMs", Some(0)),
+            (r#"{"maximumRetainedTasks":-1}"#, Reason::InvalidValue, "maximumRetainedTasks", Some(0)),
+            (r#"{"maximumPayloadBytes":0}"#, Reason::InvalidValue, "maximumPayloadBytes", Some(1)),
+        ];
+        for (text, reason, key, limit) in table {
+            let error = Options::parse(Some(text)).expect_err(text);
+            assert_eq!((error.reason(), error.key()), (reason, Some(key)), "{text}");
+            if let Some(limit) = limit {
+                assert!(error.to_json().as_str().contains(&format!("\"limit\":{limit}}}")), "{text}");
+            }
+        }
+        for text in [r#"{"gracePeriodMs":1.5}"#, r#"{"gracePeriodMs":"1"}"#, r#"{"gracePeriodMs":1e3}"#] {
+            assert_eq!(Options::parse(Some(text)).expect_err(text).reason(), Reason::InvalidValue);
+        }
+    }
+
+    #[test]
+    fn save_options() {
+        assert_eq!(SaveOptions::parse(None).expect("defaults"), SaveOptions::default());
+        let given =
+            SaveOptions::parse(Some(r#"{"expectedRevision":0,"isReplicated":true}"#)).expect("options");
+        assert_eq!(given, SaveOptions { expected_revision: Some(0), is_replicated: true });
+        let nulls =
+            SaveOptions::parse(Some(r#"{"expectedRevision":null,"isReplicated":null}"#)).expect("options");
+        assert_eq!(nulls, SaveOptions::default());
+        for (text, reason, key) in [
+            (r#"{"expectedRevision":-1}"#, Reason::InvalidValue, "expectedRevision"),
+            (r#"{"expectedRevision":"1"}"#, Reason::InvalidValue, "expectedRevision"),
+            (r#"{"isReplicated":1}"#, Reason::InvalidValue, "isReplicated"),
+            (r#"{"replicated":true}"#, Reason::UnknownKey, "replicated"),
+        ] {
+            let error = SaveOptions::parse(Some(text)).expect_err(text);
+            assert_eq!((error.reason(), error.key()), (reason, Some(key)), "{text}");
+        }
+    }
+}

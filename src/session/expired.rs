@@ -1,0 +1,75 @@
+//! The last sessions that this process removed because they expired, kept for the host so that it can
+//! release what it holds beside them. Each is handed out once; beyond the bound the oldest is forgotten.
+
+#![forbid(unsafe_code)]
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crate::store::{ExpiryListener, SessionRow};
+use crate::text::Text;
+
+/// A bounded buffer of expired sessions.
+#[derive(Debug)]
+pub(super) struct ExpiredSessions {
+    bound: usize,
+    sessions: Mutex<VecDeque<Expired>>,
+}
+
+#[derive(Debug)]
+struct Expired {
+    reason: &'static str,
+    id: Arc<str>,
+    endpoint: Arc<str>,
+}
+
+impl ExpiredSessions {
+    pub(super) fn new(bound: usize) -> Self {
+        Self { bound, sessions: Mutex::default() }
+    }
+
+    pub(super) fn bound(&self) -> usize {
+        self.bound
+    }
+
+    /// Everything kept, oldest first, as a JSON array; afterwards nothing is kept.
+    pub(super) fn take(&self) -> Text {
+        let sessions = std::mem::take(&mut *self.sessions.lock().unwrap_or_else(PoisonError::into_inner));
+        let mut text = Text::with_capacity(2 + 128 * sessions.len());
+        let mut separator = "[{\"reason\":";
+        for expired in &sessions {
+            text.push_str(separator);
+            text.push_json_string(expired.reason);
+            text.push_str(",\"sessionId\":");
+            text.push_json_string(&expired.id);
+            text.push_str(",\"endpoint\":");
+            text.push_json_string(&expired.endpoint);
+            separator = "},{\"reason\":";
+        }
+        text.push_str(if sessions.is_empty() { "[]" } else { "}]" });
+        text
+    }
+}
+
+impl ExpiryListener<SessionRow> for ExpiredSessions {
+    fn expired(&self, row: &SessionRow) {
+        let mut sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
+        if sessions.len() == self.bound {
+            sessions.pop_front();
+        }
+        sessions.push_back(Expired {
+            reason: reason(row),
+            id: Arc::clone(&row.id),
+            endpoint: Arc::clone(&row.endpoint),
+        });
+    }
+}
+
+/// Which of its two limits ended the session: the one that it met first.
+fn reason(row: &SessionRow) -> &'static str {
+    match (row.idle_at(), row.initialization_overdue_at()) {
+        (Some(idle), Some(overdue)) if idle < overdue => "idle",
+        (_, Some(_)) => "uninitialized",
+        _ => "idle",
+    }
+}
