@@ -176,6 +176,7 @@ fn read_step(step: &Value, handles: &mut BTreeMap<String, &'static str>) -> Resu
         if !fits {
             return Err(format!("{argument} cannot be {value}"));
         }
+        check_numbers(value)?;
     }
     let numbers = function.parameters.iter().filter(|(kind, _)| *kind == Parameter::Number);
     if let Some((_, absent)) = numbers.clone().find(|(_, name)| !arguments.contains_key(*name)) {
@@ -279,12 +280,22 @@ fn check_expectation(expect: &Map<String, Value>) -> Result<(), String> {
     Ok(())
 }
 
-/// Expected values hold whole numbers only: other spellings differ between JSON parsers and are compared as text.
-fn check_expected_value(value: &Value) -> Result<(), String> {
+/// JSON in the files has whole numbers only: JSON parsers spell other ones differently, so that they stand in
+/// texts.
+fn check_numbers(value: &Value) -> Result<(), String> {
     match value {
         Value::Number(number) if !number.is_i64() && !number.is_u64() => {
-            Err(format!("{number} is no whole number: compare it with \"text\""))
+            Err(format!("{number} is no whole number of 64 bits: it must stand in a text"))
         }
+        Value::Array(elements) => elements.iter().try_for_each(check_numbers),
+        Value::Object(members) => members.values().try_for_each(check_numbers),
+        _ => Ok(()),
+    }
+}
+
+fn check_expected_value(value: &Value) -> Result<(), String> {
+    match value {
+        Value::Number(_) => check_numbers(value),
         Value::String(text) if text.starts_with('$') && !text.starts_with("${") => {
             if PLACEHOLDERS.contains(&text.as_str()) {
                 Ok(())
