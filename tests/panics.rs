@@ -79,7 +79,8 @@ fn functions_without_a_status_fall_back_to_their_answer() {
         assert!(!fault::disarm());
         if export.name == "taskhold_status_name" {
             // SAFETY: the name is static and NUL-terminated.
-            let name = unsafe { std::ffi::CStr::from_ptr(std::ptr::with_exposed_provenance(fallen_back as usize)) };
+            let name =
+                unsafe { std::ffi::CStr::from_ptr(std::ptr::with_exposed_provenance(fallen_back as usize)) };
             assert_eq!(name, c"unknown");
         } else {
             assert_eq!(fallen_back, run(export, &arguments).result, "{}", export.name);
