@@ -42,8 +42,7 @@ fn the_sources_export_exactly_the_frozen_functions() {
         let source = std::fs::read_to_string(path).expect("a source file");
         for item in source.split("#[unsafe(no_mangle)]\n").skip(1) {
             let (_, rest) = item.split_once("extern \"C\" fn ").expect("only functions are exported");
-            let name: String =
-                rest.chars().take_while(|c| c.is_ascii_alphanumeric() || *c == '_').collect();
+            let name: String = rest.chars().take_while(|c| c.is_ascii_alphanumeric() || *c == '_').collect();
             assert!(names.insert(name.clone()), "{name} is defined once");
         }
     }
