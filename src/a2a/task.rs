@@ -142,7 +142,7 @@ fn index(task: Value<'_>, member: JsonMember<'_>, key: &str, with_elements: bool
     if !matches!(value.kind(), Kind::Array | Kind::Null) {
         return Err(invalid(key, "the member must be an array or null"));
     }
-    let position = |part: &str| position(task.text(), part);
+    let position = |part: &str| narrow(json::offset_in(task.text(), part));
     let value_start = position(value.text());
     let elements = if with_elements {
         value.elements().map(|element| position(element.text())).collect()
@@ -152,18 +152,14 @@ fn index(task: Value<'_>, member: JsonMember<'_>, key: &str, with_elements: bool
     Ok(ArrayIndex {
         member_start: position(member.raw_key),
         value_start,
-        value_end: value_start + length(value.text()),
+        value_end: value_start + narrow(value.text().len()),
         elements,
     })
 }
 
-fn position(whole: &str, part: &str) -> u32 {
-    length(&whole[..json::offset_in(whole, part)])
-}
-
-/// Texts of more bytes than 32 bits count were refused before.
-fn length(text: &str) -> u32 {
-    u32::try_from(text.len()).unwrap_or(u32::MAX)
+/// No text has more bytes than 32 bits count: the parser refuses it.
+fn narrow(offset: usize) -> u32 {
+    u32::try_from(offset).unwrap_or(u32::MAX)
 }
 
 #[cfg(test)]
