@@ -32,6 +32,13 @@ impl Stand {
         Self { clock, store, _folder: folder }
     }
 
+    /// On a store in memory, whatever the environment asks for.
+    pub fn in_memory() -> Self {
+        let clock = Arc::new(ManualClock::new(EPOCH_MS).expect("a clock"));
+        let store = Store::open(None, None, Clock::Manual(Arc::clone(&clock))).expect("a store");
+        Self { clock, store, _folder: None }
+    }
+
     pub fn provider(&self, options: &str) -> StateProvider {
         StateProvider::open(&self.store, Some(options)).expect("a provider")
     }

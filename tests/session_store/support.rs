@@ -1,7 +1,7 @@
 //! A store on a manual clock, and snapshots with some members changed.
 
 #[path = "../stores/mod.rs"]
-mod stores;
+pub mod stores;
 
 use std::sync::Arc;
 
@@ -26,6 +26,13 @@ impl World {
         let clock = Arc::new(ManualClock::new(START_MS).unwrap());
         let (store, folder) = stores::open(Clock::Manual(Arc::clone(&clock)));
         Self { clock, store, _folder: folder }
+    }
+
+    /// On a store in memory, whatever the environment asks for.
+    pub fn in_memory() -> Self {
+        let clock = Arc::new(ManualClock::new(START_MS).unwrap());
+        let store = Store::open(None, None, Clock::Manual(Arc::clone(&clock))).unwrap();
+        Self { clock, store, _folder: None }
     }
 
     pub fn open(&self, options: &str) -> SessionStore {

@@ -38,9 +38,14 @@ impl Drop for Folder {
 /// Commits that survive the process are enough for a test, and quick.
 pub const QUICK: &str = r#"{"durability": "normal"}"#;
 
+/// Whether stores measure ages by the wall clock, as those that survive a restart must.
+pub fn ages_by_wall_clock() -> bool {
+    std::env::var("TASKHOLD_TEST_STORE").is_ok_and(|store| store == "sqlite")
+}
+
 /// An empty store of the kind that the environment asks for, and the folder that it may need.
 pub fn open(clock: Clock) -> (Store, Option<Folder>) {
-    if std::env::var("TASKHOLD_TEST_STORE").is_ok_and(|store| store == "sqlite") {
+    if ages_by_wall_clock() {
         let (store, folder) = sqlite(clock);
         (store, Some(folder))
     } else {

@@ -59,16 +59,15 @@ fn spans_from_bytes(
     let mut next = || numbers.next().ok_or(Unreadable);
     let (member_start, value_start, value_end) = (next()?, next()?, next()?);
     let elements: Box<[u32]> = numbers.collect();
-    let byte = |at: u32| text.as_bytes().get(at as usize).copied();
+    let is_boundary = |at: u32| text.is_char_boundary(at as usize);
     let rises = elements.windows(2).all(|pair| pair[0] < pair[1]);
     let inside = elements.first().is_none_or(|&first| first > value_start)
         && elements.last().is_none_or(|&last| last < value_end)
-        && elements.iter().all(|&at| text.is_char_boundary(at as usize));
-    let frame = byte(member_start) == Some(b'"')
-        && byte(value_start) == Some(b'[')
-        && value_end.checked_sub(1).and_then(byte) == Some(b']')
+        && elements.iter().all(|&at| is_boundary(at));
+    let frame = text.as_bytes().get(member_start as usize) == Some(&b'"')
         && member_start < value_start
-        && value_start < value_end;
+        && value_start < value_end
+        && [member_start, value_start, value_end].into_iter().all(is_boundary);
     if !(rises && inside && frame) {
         return Err(Unreadable);
     }
