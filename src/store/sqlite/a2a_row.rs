@@ -8,20 +8,22 @@ use std::sync::Arc;
 use rusqlite::{ToSql, params};
 
 use super::super::{A2aFound, A2aPosition, A2aQuery, A2aRow, A2aTable, ArrayIndex, Row as _};
-use super::row::{HEAD_COLUMNS, Place, Reader, SqlRow, Ticks, Unreadable, signed};
+use super::row::{HEAD_COLUMNS, Place, Reader, SqlRow, Ticks, Unreadable, select_to_write, signed};
 use super::table::SqlTable;
 use super::task_row::id_of;
 use super::writer::Transaction;
 use crate::error::Result;
 use crate::events::EventKind;
 
+macro_rules! columns {
+    () => {
+        "t.sequence, t.expires_at, 1, t.id, owner, context_id, state, is_final, status_at, finalized_at, \
+         retention_ms, revision, history_spans, artifacts_spans, task, status_order"
+    };
+}
 macro_rules! select {
     ($rest:literal) => {
-        concat!(
-            "SELECT sequence, expires_at, 1, id, owner, context_id, state, is_final, status_at, finalized_at, \
-             retention_ms, revision, history_spans, artifacts_spans, task, status_order FROM a2a_tasks ",
-            $rest
-        )
+        concat!("SELECT ", columns!(), " FROM a2a_tasks t ", $rest)
     };
 }
 
@@ -107,6 +109,8 @@ impl A2aRow {
 impl SqlRow for A2aRow {
     const KIND: &'static str = "a2a";
     const SELECT: &'static str = select!("WHERE name = ?1 AND id = ?3");
+    const SELECT_TO_WRITE: &'static str = select_to_write!(columns!(), "a2a_tasks");
+    const COUNT_SLOTS: &'static str = "SELECT count(*) FROM a2a_tasks WHERE name = ?1";
     const SELECT_EXPIRED: &'static str =
         select!("WHERE name = ?1 AND expires_at <= ?3 ORDER BY expires_at LIMIT ?4");
     const SELECT_ALL: &'static str = select!("WHERE name = ?1 AND ?2 IS NOT NULL");
@@ -168,9 +172,9 @@ impl SqlRow for A2aRow {
 
 /// The statements of a listing. Each has only the conditions that the query has, so that SQLite walks the
 /// index that fits.
-fn list_sql(query: &A2aQuery<'_>, columns: &str, pages: bool) -> String {
+pub(super) fn list_sql(query: &A2aQuery<'_>, columns: &str, pages: bool) -> String {
     let mut sql = format!(
-        "SELECT {columns} FROM a2a_tasks WHERE name = ?1 AND owner IS ?2 \
+        "SELECT {columns} FROM a2a_tasks t WHERE name = ?1 AND owner IS ?2 \
          AND (expires_at IS NULL OR expires_at > ?3)"
     );
     if query.context_id.is_some() {
@@ -191,9 +195,6 @@ fn list_sql(query: &A2aQuery<'_>, columns: &str, pages: bool) -> String {
     sql
 }
 
-const LIST_COLUMNS: &str = "sequence, expires_at, 1, id, owner, context_id, state, is_final, status_at, \
-     finalized_at, retention_ms, revision, history_spans, artifacts_spans, task, status_order";
-
 /// The place of `status_order` among them.
 const STATUS_ORDER_COLUMN: usize = 15;
 
@@ -205,7 +206,7 @@ struct Listed {
 impl A2aTable for SqlTable<A2aRow> {
     fn list(&self, query: &A2aQuery<'_>, visit: &mut dyn FnMut(&A2aRow)) -> Result<A2aFound> {
         let now = self.shared.now();
-        let page_sql = list_sql(query, LIST_COLUMNS, true);
+        let page_sql = list_sql(query, columns!(), true);
         let count_sql = query.count.then(|| list_sql(query, "count(*)", false));
         let from = query.status_timestamp_from_ms.map(|ms| status_order(Some(ms)));
         let after_order = query.after.map(|after| status_order(after.status_timestamp_ms));

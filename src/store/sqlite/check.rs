@@ -58,9 +58,10 @@ impl Findings {
         shared: &Shared,
         now: Now,
     ) -> rusqlite::Result<()> {
-        let mut names = snapshot.prepare("SELECT number, name, slots FROM names WHERE kind = ?1")?;
+        let mut names =
+            snapshot.prepare("SELECT number, name, iif(counted, slots, NULL) FROM names WHERE kind = ?1")?;
         let names = names.query_map((R::KIND,), |row| {
-            Ok((row.get::<_, i64>(0)?, row.get::<_, String>(1)?, row.get::<_, i64>(2)?))
+            Ok((row.get::<_, i64>(0)?, row.get::<_, String>(1)?, row.get::<_, Option<i64>>(2)?))
         })?;
         let mut records = snapshot.prepare(R::SELECT_ALL)?;
         for name in names {
@@ -70,7 +71,7 @@ impl Findings {
             while let Some(columns) = rows.next()? {
                 self.records += 1;
                 taken += i64::from(columns.get_ref(2)?.as_i64().ok() != Some(0));
-                if R::read(&mut Reader::new(columns, HEAD_COLUMNS), shared.ticks, now.tick_ns).is_err() {
+                if R::read(&mut Reader::thorough(columns, HEAD_COLUMNS), shared.ticks, now.tick_ns).is_err() {
                     self.unreadable_count += 1;
                     if self.unreadable.len() < MOST_LISTED {
                         let id = id_of(columns);
@@ -78,7 +79,7 @@ impl Findings {
                     }
                 }
             }
-            if taken != slots {
+            if slots.is_some_and(|slots| slots != taken) {
                 self.problems.push(format!("the count of {} records under a name is wrong", R::KIND));
             }
         }

@@ -59,10 +59,16 @@ pub(super) trait SqlRow: Row {
     /// `SELECT` of one row: `?1` the name, `?2` the system's time, `?3` the id. Its first columns are those of
     /// [`Head`], then come those that [`SqlRow::read`] reads.
     const SELECT: &'static str;
-    /// The same columns of rows that expired: `?1` the name, `?2` the system's time, `?3` now, `?4` at most.
+    /// The same columns behind those of [`Standing`], in one row that is always there: the record's are NULL
+    /// when there is none. `?4` is this store's number among the listeners.
+    const SELECT_TO_WRITE: &'static str;
+    /// The same columns as those of `SELECT` for rows that expired: `?1` the name, `?2` the system's time, `?3`
+    /// now, `?4` at most.
     const SELECT_EXPIRED: &'static str;
     /// The same columns of all rows: `?1` the name, `?2` the system's time.
     const SELECT_ALL: &'static str;
+    /// How many rows of the name `?1` take a slot.
+    const COUNT_SLOTS: &'static str;
     /// `DELETE` by sequence number.
     const DELETE: &'static str;
 
@@ -113,25 +119,70 @@ pub(super) struct Head {
 pub(super) const HEAD_COLUMNS: usize = 3;
 
 impl Head {
-    pub(super) fn read(columns: &Columns<'_>) -> rusqlite::Result<Self> {
-        Ok(Self {
-            sequence: columns.get(0)?,
+    /// Reads the columns from `at` on; `None` when there is no row.
+    pub(super) fn read(columns: &Columns<'_>, at: usize) -> rusqlite::Result<Option<Self>> {
+        let Some(sequence) = columns.get(at)? else { return Ok(None) };
+        Ok(Some(Self {
+            sequence,
             // Whatever else stands there does not end the row.
-            expires_at_ms: columns.get_ref(1)?.as_i64().ok(),
-            takes_slot: columns.get_ref(2)?.as_i64().ok() != Some(0),
-        })
+            expires_at_ms: columns.get_ref(at + 1)?.as_i64().ok(),
+            takes_slot: columns.get_ref(at + 2)?.as_i64().ok() != Some(0),
+        }))
     }
 }
+
+/// What a writer must know beside the row.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Standing {
+    /// Whether the name's slots are counted, which begins with the first limit.
+    pub(super) is_counted: bool,
+    /// Whether another process listens for events.
+    pub(super) is_heard: bool,
+    /// The highest sequence number that was ever given under the name.
+    pub(super) last_sequence: i64,
+}
+
+/// Columns of [`Standing`].
+pub(super) const STANDING_COLUMNS: usize = 3;
+
+impl Standing {
+    pub(super) fn read(columns: &Columns<'_>) -> rusqlite::Result<Self> {
+        Ok(Self { is_counted: columns.get(0)?, is_heard: columns.get(1)?, last_sequence: columns.get(2)? })
+    }
+}
+
+/// The columns of [`Standing`] and the join that gives one row in any case, around the columns of a table.
+macro_rules! select_to_write {
+    ($columns:expr, $table:literal) => {
+        concat!(
+            "SELECT n.counted, EXISTS (SELECT 1 FROM listeners WHERE lease_until > ?2 AND listener <> ?4), \
+             max(n.sequence, coalesce((SELECT max(sequence) FROM ",
+            $table,
+            " WHERE sequence < (?1 + 1) << 40 AND sequence > ?1 << 40), ?1 << 40)), ",
+            $columns,
+            " FROM names n LEFT JOIN ",
+            $table,
+            " t ON t.name = ?1 AND t.id = ?3 WHERE n.number = ?1"
+        )
+    };
+}
+pub(super) use select_to_write;
 
 /// Reads columns one after another.
 pub(super) struct Reader<'r, 's> {
     columns: &'r Columns<'s>,
     at: usize,
+    is_thorough: bool,
 }
 
 impl<'r, 's> Reader<'r, 's> {
     pub(super) fn new(columns: &'r Columns<'s>, at: usize) -> Self {
-        Self { columns, at }
+        Self { columns, at, is_thorough: false }
+    }
+
+    /// One that also parses every JSON text.
+    pub(super) fn thorough(columns: &'r Columns<'s>, at: usize) -> Self {
+        Self { columns, at, is_thorough: true }
     }
 
     fn value(&mut self) -> Result<ValueRef<'r>, Unreadable> {
@@ -172,22 +223,41 @@ impl<'r, 's> Reader<'r, 's> {
         u64::try_from(self.integer()?).map_err(|_| Unreadable)
     }
 
-    /// A JSON text.
+    /// A JSON text. It was validated when it came, so that a read looks only at its two ends.
     pub(super) fn json(&mut self) -> Result<&'r str, Unreadable> {
         let text = self.text()?;
-        check_json(text)?;
+        self.check_json(text)?;
         Ok(text)
     }
 
     /// A JSON text, or NULL.
     pub(super) fn optional_json(&mut self) -> Result<Option<&'r str>, Unreadable> {
         let text = self.optional_text()?;
-        text.map_or(Ok(()), check_json)?;
+        text.map_or(Ok(()), |text| self.check_json(text))?;
         Ok(text)
+    }
+
+    /// A JSON text whose parts are needed, or NULL.
+    pub(super) fn optional_parsed(&mut self) -> Result<Option<&'r str>, Unreadable> {
+        let text = self.optional_text()?;
+        text.map_or(Ok(()), parse)?;
+        Ok(text)
+    }
+
+    fn check_json(&self, text: &str) -> Result<(), Unreadable> {
+        if self.is_thorough {
+            return parse(text);
+        }
+        match text.as_bytes() {
+            [b'{', .., b'}'] | [b'[', .., b']'] | [b'"', .., b'"'] => Ok(()),
+            [b'{' | b'[' | b'"', ..] => Err(Unreadable),
+            // Numbers and words are short.
+            _ => parse(text),
+        }
     }
 }
 
-fn check_json(text: &str) -> Result<(), Unreadable> {
+fn parse(text: &str) -> Result<(), Unreadable> {
     crate::json::parse(text, u64::MAX).map(|_| ()).map_err(|_| Unreadable)
 }
 

@@ -22,6 +22,7 @@ CREATE TABLE names (
     number INTEGER PRIMARY KEY,
     kind TEXT NOT NULL,
     name TEXT NOT NULL,
+    counted INTEGER NOT NULL DEFAULT 0,
     slots INTEGER NOT NULL DEFAULT 0,
     sequence INTEGER NOT NULL DEFAULT 0,
     UNIQUE (kind, name)

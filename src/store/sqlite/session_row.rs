@@ -9,7 +9,9 @@ use std::sync::Arc;
 use rusqlite::params;
 
 use super::super::{Row as _, SessionRow};
-use super::row::{HEAD_COLUMNS, Head, Place, Reader, SEQUENCE_BITS, SqlRow, Ticks, Unreadable, signed};
+use super::row::{
+    HEAD_COLUMNS, Place, Reader, SEQUENCE_BITS, SqlRow, Ticks, Unreadable, select_to_write, signed,
+};
 use super::table::system_ms;
 use super::writer::Transaction;
 use crate::clock::NANOS_PER_MILLI;
@@ -18,18 +20,20 @@ use crate::events::EventKind;
 /// How long a pin holds when its holder does not renew it.
 pub(super) const PIN_LEASE_MS: i64 = 30_000;
 
+macro_rules! columns {
+    () => {
+        "t.sequence, t.expires_at, NOT terminated, t.id, version, initialized, terminated, created_at, \
+         last_activity_at, active_at, unpinned_at, idle_timeout_ms, initialization_timeout_ms, instance, \
+         endpoint, authorization_partition, snapshot, pins, \
+         CASE WHEN pins > 0 THEN (SELECT coalesce(sum(p.pins), 0) FROM session_pins p \
+         WHERE p.session = t.sequence AND p.lease_until > ?2) END, \
+         CASE WHEN pins > 0 THEN (SELECT ?2 - max(p.lease_until) FROM session_pins p \
+         WHERE p.session = t.sequence) END"
+    };
+}
 macro_rules! select {
     ($rest:literal) => {
-        concat!(
-            "SELECT sequence, expires_at, NOT terminated, id, version, initialized, terminated, created_at, \
-             last_activity_at, active_at, unpinned_at, idle_timeout_ms, initialization_timeout_ms, instance, \
-             endpoint, authorization_partition, snapshot, pins, \
-             CASE WHEN pins > 0 THEN (SELECT coalesce(sum(p.pins), 0) FROM session_pins p \
-             WHERE p.session = s.sequence AND p.lease_until > ?2) END, \
-             CASE WHEN pins > 0 THEN (SELECT ?2 - max(p.lease_until) FROM session_pins p \
-             WHERE p.session = s.sequence) END FROM sessions s ",
-            $rest
-        )
+        concat!("SELECT ", columns!(), " FROM sessions t ", $rest)
     };
 }
 
@@ -62,6 +66,8 @@ const LAPSED: &str = select!(
 impl SqlRow for SessionRow {
     const KIND: &'static str = "session";
     const SELECT: &'static str = select!("WHERE name = ?1 AND id = ?3");
+    const SELECT_TO_WRITE: &'static str = select_to_write!(columns!(), "sessions");
+    const COUNT_SLOTS: &'static str = "SELECT count(*) FROM sessions WHERE name = ?1 AND NOT terminated";
     const SELECT_EXPIRED: &'static str =
         select!("WHERE name = ?1 AND expires_at <= ?3 ORDER BY expires_at LIMIT ?4");
     const SELECT_ALL: &'static str = select!("WHERE name = ?1");
@@ -168,8 +174,7 @@ impl SqlRow for SessionRow {
         let system_ms = system_ms();
         let values = (name << SEQUENCE_BITS, system_ms, (name + 1) << SEQUENCE_BITS, most);
         let lapsed = transaction.query_all(LAPSED, values, |columns| {
-            let head = Head::read(columns)?;
-            Ok((head.sequence, Self::read(&mut Reader::new(columns, HEAD_COLUMNS), ticks, now_tick)))
+            Ok((columns.get(0)?, Self::read(&mut Reader::new(columns, HEAD_COLUMNS), ticks, now_tick)))
         })?;
         for (sequence, row) in lapsed {
             if let Ok(row) = row {

@@ -11,7 +11,7 @@ use rusqlite::Row as Columns;
 use super::super::{Change, Decide, ExpiryListener, Table};
 use super::Shared;
 use super::failure::{Failure, corrupt_row};
-use super::row::{HEAD_COLUMNS, Head, Place, Reader, SEQUENCE_BITS, SqlRow, Unreadable, signed};
+use super::row::{HEAD_COLUMNS, Head, Place, Reader, STANDING_COLUMNS, SqlRow, Standing, Unreadable, signed};
 use super::watch::{self, Ear};
 use super::writer::Transaction;
 use crate::clock::Now;
@@ -45,10 +45,11 @@ struct Stored<R> {
 }
 
 impl<R: SqlRow> Stored<R> {
-    fn read(columns: &Columns<'_>, shared: &Shared, now: Now) -> rusqlite::Result<Self> {
-        let head = Head::read(columns)?;
-        let row = R::read(&mut Reader::new(columns, HEAD_COLUMNS), shared.ticks, now.tick_ns);
-        Ok(Self { head, row })
+    /// Reads the columns from `at` on; `None` when there is no row.
+    fn read(columns: &Columns<'_>, at: usize, shared: &Shared, now: Now) -> rusqlite::Result<Option<Self>> {
+        let Some(head) = Head::read(columns, at)? else { return Ok(None) };
+        let row = R::read(&mut Reader::new(columns, at + HEAD_COLUMNS), shared.ticks, now.tick_ns);
+        Ok(Some(Self { head, row }))
     }
 
     /// Whether it is gone. The row knows best; the column speaks for one that cannot be read.
@@ -60,9 +61,13 @@ impl<R: SqlRow> Stored<R> {
     }
 }
 
-const RESERVE: &str = "UPDATE names SET slots = slots + ?2, sequence = sequence + 1 \
-     WHERE number = ?1 AND (?3 IS NULL OR slots < ?3) RETURNING sequence";
-const CHANGE_SLOTS: &str = "UPDATE names SET slots = slots + ?2 WHERE number = ?1";
+/// Takes slots, or gives them back. Within a limit, if one is given.
+const CHANGE_SLOTS: &str =
+    "UPDATE names SET slots = slots + ?2 WHERE number = ?1 AND (?3 IS NULL OR slots < ?3)";
+const COUNT_FROM_NOW_ON: &str = "UPDATE names SET counted = 1, slots = ?2 WHERE number = ?1";
+/// The number of a row that goes is not given again, so that a listing never meets another in its place.
+const KEEP_SEQUENCE: &str =
+    "UPDATE names SET sequence = max(sequence, ?2), slots = slots - ?3 WHERE number = ?1";
 
 impl<R: SqlRow> SqlTable<R> {
     pub(super) fn new(shared: Arc<Shared>, name: i64) -> Arc<Self> {
@@ -92,9 +97,12 @@ impl<R: SqlRow> SqlTable<R> {
         expired: &mut Vec<R>,
     ) -> std::result::Result<(), Failure> {
         let now = self.shared.now();
-        let stored = transaction.query(R::SELECT, (self.name, system_ms(), id), |columns| {
-            Stored::<R>::read(columns, &self.shared, now)
+        let values = (self.name, system_ms(), id, transaction.holder());
+        let found = transaction.query(R::SELECT_TO_WRITE, values, |columns| {
+            Ok((Standing::read(columns)?, Stored::<R>::read(columns, STANDING_COLUMNS, &self.shared, now)?))
         })?;
+        // The name was written before the table was there to be asked.
+        let (standing, stored) = found.ok_or(rusqlite::Error::QueryReturnedNoRows)?;
         let (alive, gone) = match stored {
             Some(stored) if stored.is_expired(now, now.wall_ms) => (None, Some(stored)),
             Some(Stored { row: Err(Unreadable), .. }) => return Err(Failure::Refused(corrupt_row())),
@@ -102,15 +110,15 @@ impl<R: SqlRow> SqlTable<R> {
             None => (None, None),
         };
         let change = decide(alive.as_ref().map(|(_, row)| row), now).map_err(Failure::Refused)?;
-        let is_announced = matches!(change, Change::Put(_));
+        let is_announced = standing.is_heard && matches!(change, Change::Put(_));
         match (change, alive) {
             (Change::Keep, _) | (Change::Remove, None) => return Ok(()),
             (Change::Put(new) | Change::PutUnannounced(new), Some((head, old))) => {
                 let place = Place { name: self.name, sequence: head.sequence };
                 new.update(&old, transaction, place, self.shared.ticks)?;
                 let slots = i64::from(new.takes_slot()) - i64::from(head.takes_slot);
-                if slots != 0 {
-                    transaction.execute(CHANGE_SLOTS, (self.name, slots))?;
+                if standing.is_counted && slots != 0 {
+                    transaction.execute(CHANGE_SLOTS, (self.name, slots, None::<i64>))?;
                 }
                 self.expect_deadline(&new);
                 if is_announced {
@@ -122,7 +130,10 @@ impl<R: SqlRow> SqlTable<R> {
                     self.delete(transaction, gone.head)?;
                     expired.extend(gone.row);
                 }
-                let place = self.reserve(transaction, &new, limit, now, expired)?;
+                if new.takes_slot() {
+                    self.take_slot(transaction, limit, standing.is_counted, now, expired)?;
+                }
+                let place = Place { name: self.name, sequence: standing.last_sequence + 1 };
                 new.insert(transaction, place, self.shared.ticks)?;
                 self.expect_deadline(&new);
                 if is_announced {
@@ -147,23 +158,24 @@ impl<R: SqlRow> SqlTable<R> {
         event.map_or(Ok(()), |event| watch::note_event(transaction, self.name, event, id))
     }
 
-    /// Takes a sequence number and, if the row counts, a slot. Expired rows give way, as many as it takes.
-    fn reserve(
+    /// Takes a slot under `limit`. Expired rows give way, as many as it takes. Without a limit nothing is
+    /// counted, until the first one comes.
+    fn take_slot(
         &self,
         transaction: &Transaction<'_>,
-        row: &R,
         limit: Option<u64>,
+        is_counted: bool,
         now: Now,
         expired: &mut Vec<R>,
-    ) -> std::result::Result<Place, Failure> {
-        let takes_slot = row.takes_slot();
-        let bound = limit.filter(|_| takes_slot).map(signed);
-        loop {
-            let values = (self.name, i64::from(takes_slot), bound);
-            let order: Option<i64> = transaction.write_returning(RESERVE, values, |row| row.get(0))?;
-            if let Some(order) = order {
-                return Ok(Place { name: self.name, sequence: (self.name << SEQUENCE_BITS) | order });
+    ) -> std::result::Result<(), Failure> {
+        if !is_counted {
+            if limit.is_none() {
+                return Ok(());
             }
+            let slots: Option<i64> = transaction.query(R::COUNT_SLOTS, (self.name,), |row| row.get(0))?;
+            transaction.execute(COUNT_FROM_NOW_ON, (self.name, slots.unwrap_or(0)))?;
+        }
+        while transaction.execute(CHANGE_SLOTS, (self.name, 1, limit.map(signed)))? == 0 {
             if self.sweep_in(transaction, now, SWEEP_TO_MAKE_ROOM, expired)? == 0 {
                 return Err(Failure::Refused(
                     Error::new(Reason::CapacityExhausted, "the limit of retained records is reached")
@@ -171,15 +183,14 @@ impl<R: SqlRow> SqlTable<R> {
                 ));
             }
         }
+        Ok(())
     }
 
     fn delete(&self, transaction: &Transaction<'_>, head: Head) -> rusqlite::Result<()> {
         transaction.execute(R::DELETE, (head.sequence,))?;
         R::deleted(transaction, Place { name: self.name, sequence: head.sequence })?;
-        if head.takes_slot {
-            transaction.execute(CHANGE_SLOTS, (self.name, -1))?;
-        }
-        Ok(())
+        let values = (self.name, head.sequence, i64::from(head.takes_slot));
+        transaction.execute(KEEP_SEQUENCE, values).map(|_| ())
     }
 
     /// Removes up to `most` expired rows and says how many.
@@ -193,11 +204,12 @@ impl<R: SqlRow> SqlTable<R> {
         let at_most = i64::try_from(most).unwrap_or(i64::MAX);
         R::settle(transaction, self.name, self.shared.ticks, now.tick_ns, at_most)?;
         let values = (self.name, system_ms(), now.wall_ms, at_most);
-        let gone = transaction
-            .query_all(R::SELECT_EXPIRED, values, |columns| Stored::<R>::read(columns, &self.shared, now))?;
+        let gone = transaction.query_all(R::SELECT_EXPIRED, values, |columns| {
+            Stored::<R>::read(columns, 0, &self.shared, now)
+        })?;
         let found = gone.len();
         let mut removed = 0;
-        for stored in gone {
+        for stored in gone.into_iter().flatten() {
             // A pin of this very moment may keep a row whose column is older.
             if stored.is_expired(now, now.wall_ms) {
                 self.delete(transaction, stored.head)?;
@@ -254,7 +266,7 @@ impl<R: SqlRow> Table<R> for SqlTable<R> {
         let stored = self.shared.read(|connection| {
             let mut statement = connection.prepare_cached(R::SELECT)?;
             let mut rows = statement.query((self.name, system_ms(), id))?;
-            rows.next()?.map(|columns| Stored::<R>::read(columns, &self.shared, now)).transpose()
+            rows.next()?.map_or(Ok(None), |columns| Stored::<R>::read(columns, 0, &self.shared, now))
         })?;
         let Some(stored) = stored else { return Ok(false) };
         if stored.is_expired(now, now.wall_ms) {

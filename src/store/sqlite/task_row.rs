@@ -8,7 +8,9 @@ use std::sync::Arc;
 use rusqlite::params;
 
 use super::super::{InputState, Member, TaskCreation, TaskQuery, TaskRow, TaskStatus, TaskTable};
-use super::row::{HEAD_COLUMNS, Head, Place, Reader, SEQUENCE_BITS, SqlRow, Ticks, Unreadable, signed};
+use super::row::{
+    HEAD_COLUMNS, Place, Reader, SEQUENCE_BITS, SqlRow, Ticks, Unreadable, select_to_write, signed,
+};
 use super::table::SqlTable;
 use super::writer::Transaction;
 use crate::error::Result;
@@ -16,15 +18,16 @@ use crate::events::EventKind;
 use crate::json::Value;
 use crate::text::Text;
 
+macro_rules! columns {
+    () => {
+        "t.sequence, t.expires_at, 1, t.id, status, revision, created_at, updated_at, ttl_ms, \
+         poll_interval_ms, cancelation_requested, endpoint, authorization_partition, status_message, origin, \
+         metadata, declared_input_requests, input_requests, input_responses, used_input_keys, outcome"
+    };
+}
 macro_rules! select {
     ($rest:literal) => {
-        concat!(
-            "SELECT sequence, expires_at, 1, id, status, revision, created_at, updated_at, ttl_ms, \
-             poll_interval_ms, cancelation_requested, endpoint, authorization_partition, status_message, \
-             origin, metadata, declared_input_requests, input_requests, input_responses, used_input_keys, \
-             outcome FROM tasks ",
-            $rest
-        )
+        concat!("SELECT ", columns!(), " FROM tasks t ", $rest)
     };
 }
 
@@ -39,8 +42,8 @@ const UPDATE: &str = "UPDATE tasks SET row_version = row_version + 1, status = ?
 
 /// `?1` the name, `?2` now, `?3` the last sequence number shown, `?4` the name's last, `?5` how many; then the
 /// filters, NULL where there is none. `?8` tells "any partition" from the anonymous one.
-const LIST: &str = select!(
-    "WHERE name = ?1 AND sequence > ?3 AND sequence < ?4 AND expires_at > ?2 \
+pub(super) const LIST: &str = select!(
+    "WHERE +name = ?1 AND sequence > ?3 AND sequence < ?4 AND +expires_at > ?2 \
      AND (?6 IS NULL OR status = ?6) AND (?7 IS NULL OR endpoint = ?7) \
      AND (?8 OR authorization_partition IS ?9) ORDER BY sequence LIMIT ?5"
 );
@@ -90,7 +93,7 @@ fn members(text: &str) -> Vec<Member> {
 }
 
 fn read_input(columns: &mut Reader<'_, '_>) -> std::result::Result<Option<Arc<InputState>>, Unreadable> {
-    let texts = [columns.optional_json()?, columns.optional_json()?, columns.optional_json()?];
+    let texts = [columns.optional_parsed()?, columns.optional_parsed()?, columns.optional_parsed()?];
     match texts {
         [None, None, None] => Ok(None),
         [Some(requests), Some(responses), Some(used_keys)] => {
@@ -113,6 +116,8 @@ fn read_input(columns: &mut Reader<'_, '_>) -> std::result::Result<Option<Arc<In
 impl SqlRow for TaskRow {
     const KIND: &'static str = "task";
     const SELECT: &'static str = select!("WHERE name = ?1 AND id = ?3");
+    const SELECT_TO_WRITE: &'static str = select_to_write!(columns!(), "tasks");
+    const COUNT_SLOTS: &'static str = "SELECT count(*) FROM tasks WHERE name = ?1";
     const SELECT_EXPIRED: &'static str =
         select!("WHERE name = ?1 AND expires_at <= ?3 ORDER BY expires_at LIMIT ?4");
     const SELECT_ALL: &'static str = select!("WHERE name = ?1 AND ?2 IS NOT NULL");
@@ -261,11 +266,11 @@ impl TaskTable for SqlTable<TaskRow> {
                 query.partition.flatten(),
             ];
             let listed = statement.query_map(values, |columns| {
-                let head = Head::read(columns)?;
+                let sequence: i64 = columns.get(0)?;
                 let row =
                     TaskRow::read(&mut Reader::new(columns, HEAD_COLUMNS), self.shared.ticks, now.tick_ns);
                 Ok((
-                    head.sequence - first,
+                    sequence - first,
                     match row {
                         Ok(row) => Listed::Row(Box::new(row)),
                         Err(Unreadable) => Listed::Corrupt(id_of(columns)),

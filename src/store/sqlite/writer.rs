@@ -44,17 +44,6 @@ impl Transaction<'_> {
         self.connection.prepare_cached(sql)?.execute(values)
     }
 
-    /// Runs a statement that writes and returns at most one row.
-    pub(super) fn write_returning<T>(
-        &self,
-        sql: &str,
-        values: impl Params,
-        read: impl FnOnce(&Row<'_>) -> rusqlite::Result<T>,
-    ) -> rusqlite::Result<Option<T>> {
-        self.wrote.set(true);
-        self.query(sql, values, read)
-    }
-
     /// The first row of a query, if there is one.
     pub(super) fn query<T>(
         &self,
