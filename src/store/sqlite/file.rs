@@ -6,6 +6,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
+use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
 
 use super::backoff::Backoff;
@@ -121,7 +122,12 @@ impl StoreFile {
         let flags = access | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_EXRESCODE;
         let connection =
             Connection::open_with_flags(&self.path, flags).map_err(|error| storage_error(&error))?;
-        connection.busy_timeout(std::time::Duration::ZERO).map_err(|error| storage_error(&error))?;
+        let set_up = || {
+            connection.busy_timeout(std::time::Duration::ZERO)?;
+            // Without this, every new value of a parameter in a range has its statement compiled anew.
+            connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)
+        };
+        set_up().map_err(|error| storage_error(&error))?;
         Ok(connection)
     }
 }
