@@ -52,7 +52,8 @@ lib:
 	@$(CARGO) rustc --quiet --release --lib --crate-type cdylib -- \
 		-C link-arg=-Wl,-soname,libtaskhold.so.0 -C link-arg=-Wl,-z,nodelete
 	@$(CARGO) rustc --quiet --release --lib --crate-type staticlib -- \
-		--print native-static-libs=$(abspath $(CARGO_TARGET_DIR))/native-static-libs.txt
+		--print native-static-libs=$(abspath $(CARGO_TARGET_DIR))/native-static-libs.txt \
+		2>$(CARGO_TARGET_DIR)/staticlib.log || { cat $(CARGO_TARGET_DIR)/staticlib.log; exit 1; }
 	@mkdir -p $(LIB)
 	@scripts/replace.sh $(CARGO_TARGET_DIR)/release/libtaskhold.so $(LIB)/libtaskhold.so.0
 	@scripts/replace.sh $(CARGO_TARGET_DIR)/release/libtaskhold.a $(LIB)/libtaskhold.a

@@ -19,9 +19,9 @@ fn blocks<'a>(document: &'a str, language: &str) -> Vec<&'a str> {
     found
 }
 
-/// A JSON text with ids and times, which differ from run to run, replaced.
+/// A JSON text on one line, with ids and times, which differ from run to run, replaced.
 fn normalized(json: &str) -> String {
-    let mut json = json.to_owned();
+    let mut json: String = json.lines().map(str::trim).collect();
     for key in ["taskId", "createdAt", "lastUpdatedAt"] {
         let start =
             json.find(&format!("\"{key}\":\"")).unwrap_or_else(|| panic!("{key} is missing")) + key.len() + 4;
