@@ -43,21 +43,20 @@ pub fn format_timestamp(wall_ms: i64) -> [u8; TIMESTAMP_LENGTH] {
 }
 
 /// Year, month and day of the Gregorian calendar, `days` after 0001-01-01. Years are counted from March here,
-/// so that a leap day is the last of its year and the months before it have a regular pattern.
+/// so that a leap day is the last of its year and the months before it have a regular pattern. Multiplications
+/// stand for the divisions (Neri and Schneider, "Euclidean affine functions and their application to calendar
+/// algorithms", 2022); a test goes through every day.
+#[allow(clippy::cast_possible_truncation)] // the lower half of a product is meant
 fn civil_date(days: u32) -> (u32, u32, u32) {
-    const DAYS_PER_400_YEARS: u32 = 146_097;
     // 0000-03-01 is 306 days before 0001-01-01.
-    let days = days + 306;
-    let (cycle, day_of_cycle) = (days / DAYS_PER_400_YEARS, days % DAYS_PER_400_YEARS);
-    let year_of_cycle =
-        (day_of_cycle - day_of_cycle / 1_460 + day_of_cycle / 36_524 - day_of_cycle / 146_096) / 365;
-    let day_of_year = day_of_cycle - (365 * year_of_cycle + year_of_cycle / 4 - year_of_cycle / 100);
-    // Five months from March or August on have 153 days.
-    let month_from_march = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
-    let after_new_year = month_from_march >= 10;
-    let month = if after_new_year { month_from_march - 9 } else { month_from_march + 3 };
-    (400 * cycle + year_of_cycle + u32::from(after_new_year), month, day)
+    let quarter_days = 4 * (days + 306) + 3;
+    let (century, rest) = (quarter_days / 146_097, quarter_days % 146_097 / 4);
+    let product = 2_939_745 * u64::from(4 * rest + 3);
+    let year = 100 * century + (product >> 32) as u32;
+    let day_of_year = product as u32 / 2_939_745 / 4;
+    let months = 2_141 * day_of_year + 197_913;
+    let (month, day) = (months >> 16, (months & 0xFFFF) / 2_141 + 1);
+    if day_of_year >= 306 { (year + 1, month - 12, day) } else { (year, month, day) }
 }
 
 #[allow(clippy::cast_possible_truncation)] // value < 100
@@ -110,4 +109,179 @@ fn has_strict_form(text: &[u8]) -> bool {
         _ => false,
     };
     offset_fits && !date_time.starts_with(b"0000") && date_time[10] == b'T' && date_time[17] <= b'5'
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn formatted(ms: i64) -> String {
+        String::from_utf8(format_timestamp(ms).to_vec()).unwrap()
+    }
+
+    #[test]
+    fn timestamps_are_given_out_in_one_form() {
+        for (ms, text) in [
+            (0, "1970-01-01T00:00:00.000Z"),
+            (-1, "1969-12-31T23:59:59.999Z"),
+            (1_764_066_600_007, "2025-11-25T10:30:00.007Z"),
+            (951_782_400_000, "2000-02-29T00:00:00.000Z"),
+            (951_868_799_999, "2000-02-29T23:59:59.999Z"),
+            (951_868_800_000, "2000-03-01T00:00:00.000Z"),
+            (4_107_542_399_999, "2100-02-28T23:59:59.999Z"),
+            (4_107_542_400_000, "2100-03-01T00:00:00.000Z"),
+            (1_735_689_599_999, "2024-12-31T23:59:59.999Z"),
+            (EARLIEST_MS, "0001-01-01T00:00:00.000Z"),
+            (EARLIEST_MS - 1, "0001-01-01T00:00:00.000Z"),
+            (i64::MIN, "0001-01-01T00:00:00.000Z"),
+            (LATEST_MS, "9999-12-31T23:59:59.999Z"),
+            (LATEST_MS + 1, "9999-12-31T23:59:59.999Z"),
+            (i64::MAX, "9999-12-31T23:59:59.999Z"),
+        ] {
+            assert_eq!(formatted(ms), text);
+        }
+    }
+
+    #[test]
+    fn every_day_agrees_with_the_calendar() {
+        let mut date = time::Date::from_calendar_date(1, time::Month::January, 1).unwrap();
+        for days in 0.. {
+            let (year, month, day) = civil_date(days);
+            let expected =
+                (date.year().cast_unsigned(), u32::from(u8::from(date.month())), u32::from(date.day()));
+            assert_eq!((year, month, day), expected);
+            let Some(next) = date.next_day() else { break };
+            date = next;
+        }
+        assert_eq!(date.year(), 9999);
+    }
+
+    #[test]
+    fn accepted_forms() {
+        const HALF_PAST: i64 = 1_764_066_600_000;
+        for (text, ms) in [
+            ("2025-11-25T10:30:00Z", HALF_PAST),
+            ("2025-11-25T10:30:00.1+05:30", HALF_PAST + 100 - 19_800_000),
+            ("2025-11-25T10:30:00.123456789Z", HALF_PAST + 123),
+            ("2025-11-25T10:30:00.999999999Z", HALF_PAST + 999),
+            ("2025-11-25T10:30:00.000999Z", HALF_PAST),
+            ("2025-11-25T10:30:00.12-23:59", HALF_PAST + 120 + 86_340_000),
+            ("2025-11-25T10:30:00+23:59", HALF_PAST - 86_340_000),
+            ("2025-11-25T10:30:00-00:00", HALF_PAST),
+            ("1969-12-31T23:59:59.9999Z", -1),
+            ("1969-12-31T23:59:59.0001Z", -1000),
+            ("2024-02-29T00:00:00Z", 1_709_164_800_000),
+            ("0001-01-01T00:00:00Z", EARLIEST_MS),
+            ("0001-01-01T00:00:00-01:00", EARLIEST_MS + 3_600_000),
+            ("9999-12-31T23:59:59.999999999Z", LATEST_MS),
+            ("9999-12-31T23:59:59.999+00:01", LATEST_MS - 60_000),
+        ] {
+            assert_eq!(parse_timestamp(text).ok(), Some(ms), "{text}");
+        }
+    }
+
+    #[test]
+    fn refused_forms() {
+        for text in [
+            "",
+            "2025-11-25",
+            "1732530600",
+            "25:00",
+            "2025-11-25T25:00:00Z",
+            "2025-11-25T24:00:00Z",
+            "2025-11-25T10:60:00Z",
+            "2025-11-25T10:30:60Z",
+            "2016-12-31T23:59:60Z",
+            "2025-11-25T10:30:61Z",
+            "2025-11-25T10:30Z",
+            "2025-11-25T25:00Z",
+            "2025-11-25T10:30:00",
+            "2025-11-25T10:30:00.Z",
+            "2025-11-25T10:30:00.+00:00",
+            "2025-11-25T10:30:00.1234567890Z",
+            "2025-11-25T10:30:00.12.3Z",
+            "2025-11-25T10:30:00,123Z",
+            "2025-11-25T10:30:00z",
+            "2025-11-25t10:30:00Z",
+            "2025-11-25 10:30:00Z",
+            "2025-11-25_10:30:00Z",
+            "2025-11-25\u{e9}10:30:00Z",
+            "2025-11-25T10:30:00 Z",
+            "2025-11-25T10:30:00ZZ",
+            "2025-11-25T10:30:00Z+00:00",
+            " 2025-11-25T10:30:00Z",
+            "2025-11-25T10:30:00Z\n",
+            "2025-11-25T10:30:00+0530",
+            "2025-11-25T10:30:00+05",
+            "2025-11-25T10:30:00+5:30",
+            "2025-11-25T10:30:00+24:00",
+            "2025-11-25T10:30:00+05:60",
+            "2025-11-25T10:30:00+05:3x",
+            "2025-11-25T10:30:00+05:30:00",
+            "2025-11-25T10:30:00\u{2212}05:30",
+            "2025-13-01T00:00:00Z",
+            "2025-00-01T00:00:00Z",
+            "2025-02-29T00:00:00Z",
+            "2100-02-29T00:00:00Z",
+            "2025-04-31T00:00:00Z",
+            "2025-04-00T00:00:00Z",
+            "0000-12-31T23:59:59Z",
+            "0000-12-31T23:59:59-12:00",
+            "0001-01-01T00:00:00+00:01",
+            "9999-12-31T23:59:59-00:01",
+            "10000-01-01T00:00:00Z",
+            "-2025-11-25T10:30:00Z",
+            "+2025-11-25T10:30:00Z",
+            "25-11-25T10:30:00Z",
+            "2025-11-25T10:30:00.\u{661}Z",
+        ] {
+            let error = parse_timestamp(text).unwrap_err();
+            assert_eq!(error.reason(), Reason::InvalidTimestamp, "{text}");
+            assert!(!is_canonical_timestamp(text), "{text}");
+        }
+    }
+
+    #[test]
+    fn only_the_form_given_out_is_canonical() {
+        assert!(is_canonical_timestamp("2025-11-25T10:30:00.000Z"));
+        for text in [
+            "2025-11-25T10:30:00Z",
+            "2025-11-25T10:30:00.00Z",
+            "2025-11-25T10:30:00.0000Z",
+            "2025-11-25T10:30:00+00:00",
+            "2025-11-25T10:30:0000000Z",
+        ] {
+            assert!(!is_canonical_timestamp(text), "{text}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_given_out_is_read_back(ms in EARLIEST_MS..=LATEST_MS) {
+            let text = formatted(ms);
+            prop_assert_eq!(parse_timestamp(&text).ok(), Some(ms));
+            prop_assert!(is_canonical_timestamp(&text));
+        }
+
+        #[test]
+        fn offsets_are_taken_off(
+            ms in EARLIEST_MS + MS_PER_DAY..=LATEST_MS - MS_PER_DAY,
+            hours in 0..24_i64,
+            minutes in 0..60_i64,
+            digits in "[0-9]{0,6}",
+        ) {
+            let local = formatted(ms);
+            let text = format!("{}{digits}+{hours:02}:{minutes:02}", &local[..23]);
+            prop_assert_eq!(parse_timestamp(&text).ok(), Some(ms - (hours * 60 + minutes) * 60_000));
+        }
+
+        #[test]
+        fn damaged_timestamps_do_no_harm(text in "[0-9TZ:.+ -]{0,40}|\\PC{0,30}") {
+            if let Ok(ms) = parse_timestamp(&text) {
+                prop_assert!((EARLIEST_MS..=LATEST_MS).contains(&ms));
+            }
+        }
+    }
 }

@@ -76,10 +76,27 @@ fn unicode_escape(bytes: &[u8]) -> (char, usize) {
     pair.map_or((char::REPLACEMENT_CHARACTER, 6), |character| (character, 12))
 }
 
+/// What each byte is worth as a hexadecimal digit; [`NO_DIGIT`] if it is none.
+#[allow(clippy::cast_possible_truncation)] // value < 16
+static HEX_DIGITS: [u8; 256] = {
+    let mut digits = [NO_DIGIT; 256];
+    let mut value = 0;
+    while value < 16 {
+        digits[b"0123456789abcdef"[value] as usize] = value as u8;
+        digits[b"0123456789ABCDEF"[value] as usize] = value as u8;
+        value += 1;
+    }
+    digits
+};
+
+const NO_DIGIT: u8 = 0xFF;
+
 /// The number that the four hexadecimal digits at `at` write.
+#[inline]
 pub(super) fn hex4(bytes: &[u8], at: usize) -> Option<u32> {
     let digits: &[u8; 4] = bytes.get(at..)?.first_chunk()?;
-    digits.iter().try_fold(0, |unit, &digit| Some((unit << 4) | char::from(digit).to_digit(16)?))
+    let [a, b, c, d] = digits.map(|digit| u32::from(HEX_DIGITS[usize::from(digit)]));
+    ((a | b | c | d) < 16).then_some((a << 12) | (b << 8) | (c << 4) | d)
 }
 
 pub(super) fn is_high_surrogate(unit: u32) -> bool {

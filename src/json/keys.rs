@@ -1,7 +1,7 @@
 //! Finding an object's duplicate keys by decoded name while its text is validated. The keys of all open
 //! objects lie on one stack, which needs no allocation while few are open; a key is compared with those of
-//! its own object by its length and first bytes, then in full. An object with many keys moves them into a
-//! hash table with a random seed, so that the work stays linear whatever the keys are.
+//! its own object by a digest, then in full. An object with many keys, or with keys that look alike, moves
+//! them into a hash table with a random seed, so that the work stays linear whatever the keys are.
 
 #![forbid(unsafe_code)]
 
@@ -30,12 +30,12 @@ struct Span {
 /// A key on the stack; below an object's first key lies what is known of the object around it.
 #[derive(Clone, Copy)]
 struct Key {
-    /// Mixes the length and the first bytes of the decoded key: equal keys have equal heads.
-    head: u64,
+    /// Mixes the length and the ends of the decoded key: equal keys have equal digests.
+    digest: u64,
     span: Span,
 }
 
-const NO_KEY: Key = Key { head: 0, span: Span { start: 0, end: 0 } };
+const NO_KEY: Key = Key { digest: 0, span: Span { start: 0, end: 0 } };
 
 /// One object that is being validated.
 #[derive(Clone, Copy)]
@@ -44,6 +44,8 @@ struct Object {
     base: u32,
     /// Its number within the text, with [`MANY`] set when its keys are in the table.
     number: u32,
+    /// One bit for each of its keys, chosen by the key's digest: a key whose bit is not set is new.
+    seen: u64,
 }
 
 const MANY: u32 = 1 << 31;
@@ -61,9 +63,16 @@ pub(super) struct Keys<'a> {
 
 struct ManyKeys {
     /// Keys with the number of their object. Those of closed objects may stay: no number comes twice.
-    table: HashTable<(u32, Span)>,
+    table: HashTable<HashedKey>,
     hasher: DefaultHashBuilder,
     open_objects: u32,
+}
+
+struct HashedKey {
+    /// Kept, because a growing table asks for it again.
+    hash: u64,
+    object: u32,
+    span: Span,
 }
 
 impl<'a> Keys<'a> {
@@ -74,7 +83,7 @@ impl<'a> Keys<'a> {
             inline: [NO_KEY; INLINE_KEYS],
             heap: Vec::new(),
             length: 0,
-            object: Object { base: 0, number: 0 },
+            object: Object { base: 0, number: 0, seen: 0 },
             objects: 0,
             many: None,
         }
@@ -83,10 +92,10 @@ impl<'a> Keys<'a> {
     /// An object begins within the current one.
     #[inline]
     pub(super) fn open(&mut self) {
-        let Object { base, number } = self.object;
-        self.push(Key { head: 0, span: Span { start: base, end: number } });
+        let Object { base, number, seen } = self.object;
+        self.push(Key { digest: seen, span: Span { start: base, end: number } });
         self.objects += 1;
-        self.object = Object { base: narrow(self.length), number: self.objects };
+        self.object = Object { base: narrow(self.length), number: self.objects, seen: 0 };
     }
 
     /// The current object ends.
@@ -96,8 +105,8 @@ impl<'a> Keys<'a> {
             self.close_many();
         }
         self.length = (self.object.base as usize).saturating_sub(1);
-        let Span { start: base, end: number } = self.stack().get(self.length).unwrap_or(&NO_KEY).span;
-        self.object = Object { base, number };
+        let Key { digest: seen, span } = *self.stack().get(self.length).unwrap_or(&NO_KEY);
+        self.object = Object { base: span.start, number: span.end, seen };
     }
 
     /// Adds the key at `start..end` (without its quotes) of the current object. False if it has it already.
@@ -107,17 +116,32 @@ impl<'a> Keys<'a> {
         if self.object.number & MANY != 0 {
             return self.add_to_many(span);
         }
-        let head = if escaped { self.decoded_head(span) } else { head(self.text.as_bytes(), start, end) };
-        let keys = self.stack().get(self.object.base as usize..self.length).unwrap_or_default();
-        if keys.iter().any(|key| key.head == head && same(self.text, key.span, span)) {
-            return false;
+        let digest =
+            if escaped { self.decoded_digest(span) } else { digest(self.text.as_bytes(), start, end) };
+        let bit = 1 << (digest >> 58);
+        if self.object.seen & bit != 0
+            && let Some(alike) = self.alike(digest)
+        {
+            if same(self.text, alike, span) {
+                return false;
+            }
+            // Full comparisons may be long: none is made for the same object again.
+            self.push(Key { digest, span });
+            self.become_many();
+            return true;
         }
-        let count = keys.len();
-        self.push(Key { head, span });
-        if count == FEW_KEYS {
+        self.object.seen |= bit;
+        self.push(Key { digest, span });
+        if self.length - self.object.base as usize > FEW_KEYS {
             self.become_many();
         }
         true
+    }
+
+    /// The current object's key with this digest.
+    fn alike(&self, digest: u64) -> Option<Span> {
+        let keys = self.stack().get(self.object.base as usize..self.length)?;
+        keys.iter().find(|key| key.digest == digest).map(|key| key.span)
     }
 
     #[inline]
@@ -145,9 +169,9 @@ impl<'a> Keys<'a> {
     }
 
     #[cold]
-    fn decoded_head(&self, span: Span) -> u64 {
+    fn decoded_digest(&self, span: Span) -> u64 {
         let key = decoded(self.text, span);
-        head(key.as_bytes(), 0, key.len())
+        digest(key.as_bytes(), 0, key.len())
     }
 
     /// Moves the keys of the current object into the table.
@@ -188,17 +212,15 @@ impl<'a> Keys<'a> {
 impl ManyKeys {
     /// False if the object has the key already.
     fn insert(&mut self, text: &str, object: u32, span: Span) -> bool {
-        let Self { table, hasher, .. } = self;
-        let hash = |&(object, span): &(u32, Span)| hasher.hash_one((object, &*decoded(text, span)));
-        let entry = table.entry(
-            hash(&(object, span)),
-            |&(other, key)| other == object && same(text, key, span),
-            hash,
-        );
-        match entry {
+        let key = decoded(text, span);
+        let hash = self.hasher.hash_one((object, &*key));
+        let is_same = |other: &HashedKey| {
+            other.hash == hash && other.object == object && decoded(text, other.span) == key
+        };
+        match self.table.entry(hash, is_same, |other| other.hash) {
             Entry::Occupied(_) => false,
             Entry::Vacant(place) => {
-                place.insert((object, span));
+                place.insert(HashedKey { hash, object, span });
                 true
             }
         }
@@ -221,14 +243,14 @@ fn same(text: &str, one: Span, other: Span) -> bool {
     decoded(text, one) == decoded(text, other)
 }
 
-/// Mixes the length and the first eight bytes of `bytes[start..end]`.
+/// Mixes the length, the first and the last eight bytes of `bytes[start..end]`.
 #[inline]
-fn head(bytes: &[u8], start: usize, end: usize) -> u64 {
+fn digest(bytes: &[u8], start: usize, end: usize) -> u64 {
     let length = end - start;
-    let first = match scan::word(bytes, start) {
-        Some(word) if length >= 8 => word,
-        Some(word) => word & ((1 << (8 * length)) - 1),
-        None => bytes[start..end].iter().rev().fold(0, |first, &byte| (first << 8) | u64::from(byte)),
+    let ends = match (scan::word(bytes, start), end.checked_sub(8).and_then(|at| scan::word(bytes, at))) {
+        (Some(first), Some(last)) if length >= 8 => first.rotate_left(32) ^ last,
+        (Some(first), _) if length < 8 => first & ((1 << (8 * length)) - 1),
+        _ => bytes[start..end].iter().rev().fold(0, |first, &byte| (first << 8) | u64::from(byte)),
     };
-    first ^ (length as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15)
+    (ends ^ (length as u64).rotate_right(8)).wrapping_mul(0x9E37_79B9_7F4A_7C15)
 }

@@ -64,12 +64,24 @@ pub(super) fn structure_start(bytes: &[u8], mut at: usize) -> usize {
 
 /// The first byte from `at` on that is no white space.
 #[inline]
-pub(super) fn skip_space(bytes: &[u8], mut at: usize) -> usize {
-    while let Some(&byte) = bytes.get(at) {
-        if byte > b' ' || !matches!(byte, b' ' | b'\n' | b'\r' | b'\t') {
-            break;
+pub(super) fn skip_space(bytes: &[u8], at: usize) -> usize {
+    if bytes.get(at).is_some_and(|&byte| byte > b' ') { at } else { skip_spaces(bytes, at) }
+}
+
+#[inline]
+fn skip_spaces(bytes: &[u8], mut at: usize) -> usize {
+    while let Some(byte) = bytes.get(at) {
+        match byte {
+            b' ' | b'\r' | b'\t' => at += 1,
+            b'\n' => {
+                at += 1;
+                // Indentation.
+                while word(bytes, at) == Some(ONES * 0x20) {
+                    at += 8;
+                }
+            }
+            _ => break,
         }
-        at += 1;
     }
     at
 }

@@ -21,13 +21,10 @@ pub fn parse(text: &str, maximum_bytes: u64) -> Result<Value<'_>> {
         return Err(Error::new(Reason::PayloadTooLarge, "the JSON text has more bytes than the limit")
             .with_limit(maximum_bytes));
     }
-    let mut validator =
-        Validator { bytes: text.as_bytes(), at: 0, depth: 0, objects: 0, keys: Keys::new(text) };
-    let start = scan::skip_space(text.as_bytes(), 0);
-    validator.at = start;
-    validator.text()?;
-    let end = validator.at;
-    if scan::skip_space(text.as_bytes(), end) != text.len() {
+    let bytes = text.as_bytes();
+    let start = scan::skip_space(bytes, 0);
+    let end = value(text, start)?;
+    if scan::skip_space(bytes, end) != text.len() {
         return Err(malformed());
     }
     Ok(Value::trusted(&text[start..end]))
@@ -62,226 +59,163 @@ fn duplicate_key() -> Error {
     Error::new(Reason::DuplicateKey, "a JSON object has the same member twice")
 }
 
-struct Validator<'a> {
-    bytes: &'a [u8],
-    at: usize,
-    depth: u32,
-    /// One bit per open container, the innermost lowest: set for an object.
-    objects: u128,
-    keys: Keys<'a>,
+/// The byte at `at`. Past the end of the text it is 0, which is nowhere allowed.
+#[inline]
+fn byte(bytes: &[u8], at: usize) -> u8 {
+    bytes.get(at).copied().unwrap_or(0)
 }
 
-impl Validator<'_> {
-    /// The byte at the current place. At the end of the text it is 0, which is nowhere allowed.
-    #[inline]
-    fn byte(&self) -> u8 {
-        self.bytes.get(self.at).copied().unwrap_or(0)
-    }
-
-    #[inline]
-    fn byte_after_space(&mut self) -> u8 {
-        self.at = scan::skip_space(self.bytes, self.at);
-        self.byte()
-    }
-
-    /// The value at the current place, with everything in it.
-    fn text(&mut self) -> Result<()> {
-        loop {
-            match self.byte() {
-                b'"' => {
-                    self.at += 1;
-                    self.string()?;
+/// The value that begins at `at`, with everything in it, gives the place where it ends; so do all functions
+/// below for what they are named after.
+fn value(text: &str, mut at: usize) -> Result<usize> {
+    let bytes = text.as_bytes();
+    let mut keys = Keys::new(text);
+    let mut depth = 0;
+    // One bit per open container, the innermost lowest: set for an object.
+    let mut objects = 0_u128;
+    loop {
+        match byte(bytes, at) {
+            b'"' => at = string(bytes, at)?,
+            bracket @ (b'{' | b'[') => {
+                if depth == MAXIMUM_DEPTH {
+                    return Err(too_deep());
                 }
-                b'{' => {
-                    self.open(true)?;
-                    if self.byte_after_space() != b'}' {
-                        self.key()?;
-                        continue;
+                at = scan::skip_space(bytes, at + 1);
+                let is_object = bracket == b'{';
+                if byte(bytes, at) == if is_object { b'}' } else { b']' } {
+                    at += 1;
+                } else {
+                    depth += 1;
+                    objects = (objects << 1) | u128::from(is_object);
+                    if is_object {
+                        keys.open();
+                        at = key(bytes, at, &mut keys)?;
                     }
-                    self.close();
+                    continue;
                 }
-                b'[' => {
-                    self.open(false)?;
-                    if self.byte_after_space() != b']' {
-                        continue;
-                    }
-                    self.close();
-                }
-                b'-' | b'0'..=b'9' => self.number()?,
-                b't' => self.literal(b"true")?,
-                b'f' => self.literal(b"false")?,
-                b'n' => self.literal(b"null")?,
-                _ => return Err(malformed()),
             }
-            if self.ends()? {
-                return Ok(());
-            }
+            b'-' | b'0'..=b'9' => at = number(bytes, at)?,
+            b't' => at = literal(bytes, at, b"true")?,
+            b'f' => at = literal(bytes, at, b"false")?,
+            b'n' => at = literal(bytes, at, b"null")?,
+            _ => return Err(malformed()),
         }
-    }
-
-    /// After a value: closes what ends here and goes to the next value. True when the whole text's value ended.
-    #[inline]
-    fn ends(&mut self) -> Result<bool> {
-        while self.depth > 0 {
-            let in_object = self.objects & 1 == 1;
-            match self.byte_after_space() {
+        // A value ended: close the containers that end with it and go to the next value.
+        loop {
+            if depth == 0 {
+                return Ok(at);
+            }
+            let in_object = objects & 1 == 1;
+            at = scan::skip_space(bytes, at);
+            match byte(bytes, at) {
                 b',' => {
-                    self.at += 1;
-                    self.byte_after_space();
+                    at = scan::skip_space(bytes, at + 1);
                     if in_object {
-                        self.key()?;
+                        at = key(bytes, at, &mut keys)?;
                     }
-                    return Ok(false);
+                    break;
                 }
-                b'}' if in_object => self.close(),
-                b']' if !in_object => self.close(),
+                b'}' if in_object => keys.close(),
+                b']' if !in_object => {}
                 _ => return Err(malformed()),
             }
+            at += 1;
+            depth -= 1;
+            objects >>= 1;
         }
-        Ok(true)
     }
+}
 
-    #[inline]
-    fn open(&mut self, object: bool) -> Result<()> {
-        if self.depth == MAXIMUM_DEPTH {
-            return Err(too_deep());
-        }
-        self.at += 1;
-        self.depth += 1;
-        self.objects = (self.objects << 1) | u128::from(object);
-        if object {
-            self.keys.open();
-        }
-        Ok(())
+/// A key with its colon, up to the value.
+#[inline]
+fn key(bytes: &[u8], start: usize, keys: &mut Keys<'_>) -> Result<usize> {
+    if byte(bytes, start) != b'"' {
+        return Err(malformed());
     }
+    let mut at = scan::plain_end(bytes, start + 1);
+    let escaped = byte(bytes, at) != b'"';
+    if escaped {
+        at = string_from(bytes, at)? - 1;
+    }
+    if !keys.add(start + 1, at, escaped) {
+        return Err(duplicate_key());
+    }
+    at = scan::skip_space(bytes, at + 1);
+    if byte(bytes, at) != b':' {
+        return Err(malformed());
+    }
+    Ok(scan::skip_space(bytes, at + 1))
+}
 
-    #[inline]
-    fn close(&mut self) {
-        if self.objects & 1 == 1 {
-            self.keys.close();
-        }
-        self.at += 1;
-        self.depth -= 1;
-        self.objects >>= 1;
-    }
+/// A string whose opening quote is at `at`.
+#[inline]
+fn string(bytes: &[u8], at: usize) -> Result<usize> {
+    let at = scan::plain_end(bytes, at + 1);
+    if byte(bytes, at) == b'"' { Ok(at + 1) } else { string_from(bytes, at) }
+}
 
-    /// A key with its colon, up to the value.
-    #[inline]
-    fn key(&mut self) -> Result<()> {
-        if self.byte() != b'"' {
-            return Err(malformed());
+/// The rest of a string from the first byte on that is not plain.
+fn string_from(bytes: &[u8], mut at: usize) -> Result<usize> {
+    loop {
+        at = match byte(bytes, at) {
+            b'"' => return Ok(at + 1),
+            b'\\' => scan::plain_end(bytes, escape(bytes, at)?),
+            _ => return Err(malformed()),
         }
-        self.at += 1;
-        let start = self.at;
-        let escaped = self.string()?;
-        if !self.keys.add(start, self.at - 1, escaped) {
-            return Err(duplicate_key());
-        }
-        if self.byte_after_space() != b':' {
-            return Err(malformed());
-        }
-        self.at += 1;
-        self.byte_after_space();
-        Ok(())
     }
+}
 
-    /// The rest of a string whose opening quote was read. True if it has escapes.
-    #[inline]
-    fn string(&mut self) -> Result<bool> {
-        self.at = scan::plain_end(self.bytes, self.at);
-        if self.byte() == b'"' {
-            self.at += 1;
-            return Ok(false);
-        }
-        self.string_with_escapes()?;
-        Ok(true)
+#[inline]
+fn escape(bytes: &[u8], at: usize) -> Result<usize> {
+    match byte(bytes, at + 1) {
+        b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't' => Ok(at + 2),
+        b'u' => unicode_escape(bytes, at),
+        _ => Err(malformed()),
     }
+}
 
-    fn string_with_escapes(&mut self) -> Result<()> {
-        loop {
-            match self.byte() {
-                b'"' => {
-                    self.at += 1;
-                    return Ok(());
-                }
-                b'\\' => self.escape()?,
-                _ => return Err(malformed()),
-            }
-            self.at = scan::plain_end(self.bytes, self.at);
-        }
+fn unicode_escape(bytes: &[u8], at: usize) -> Result<usize> {
+    let unit = hex4(bytes, at + 2).ok_or_else(malformed)?;
+    let end = at + 6;
+    if is_low_surrogate(unit) {
+        return Err(lone_surrogate());
     }
+    if !is_high_surrogate(unit) {
+        return Ok(end);
+    }
+    if bytes.get(end..end + 2) != Some(b"\\u") {
+        return Err(lone_surrogate());
+    }
+    let low = hex4(bytes, end + 2).ok_or_else(malformed)?;
+    if is_low_surrogate(low) { Ok(end + 6) } else { Err(lone_surrogate()) }
+}
 
-    #[inline]
-    fn escape(&mut self) -> Result<()> {
-        match self.bytes.get(self.at + 1) {
-            Some(b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => {
-                self.at += 2;
-                Ok(())
-            }
-            Some(b'u') => self.unicode_escape(),
-            _ => Err(malformed()),
-        }
+#[inline]
+fn number(bytes: &[u8], mut at: usize) -> Result<usize> {
+    at += usize::from(byte(bytes, at) == b'-');
+    at = if byte(bytes, at) == b'0' { at + 1 } else { digits(bytes, at)? };
+    if byte(bytes, at) == b'.' {
+        at = digits(bytes, at + 1)?;
     }
+    if matches!(byte(bytes, at), b'e' | b'E') {
+        at += 1;
+        at += usize::from(matches!(byte(bytes, at), b'+' | b'-'));
+        at = digits(bytes, at)?;
+    }
+    Ok(at)
+}
 
-    fn unicode_escape(&mut self) -> Result<()> {
-        let unit = hex4(self.bytes, self.at + 2).ok_or_else(malformed)?;
-        self.at += 6;
-        if is_low_surrogate(unit) {
-            return Err(lone_surrogate());
-        }
-        if is_high_surrogate(unit) {
-            if self.bytes.get(self.at..self.at + 2) != Some(b"\\u") {
-                return Err(lone_surrogate());
-            }
-            let low = hex4(self.bytes, self.at + 2).ok_or_else(malformed)?;
-            if !is_low_surrogate(low) {
-                return Err(lone_surrogate());
-            }
-            self.at += 6;
-        }
-        Ok(())
+/// One or more digits.
+#[inline]
+fn digits(bytes: &[u8], start: usize) -> Result<usize> {
+    let mut at = start;
+    while byte(bytes, at).is_ascii_digit() {
+        at += 1;
     }
+    if at == start { Err(malformed()) } else { Ok(at) }
+}
 
-    #[inline]
-    fn number(&mut self) -> Result<()> {
-        if self.byte() == b'-' {
-            self.at += 1;
-        }
-        if self.byte() == b'0' {
-            self.at += 1;
-        } else {
-            self.digits()?;
-        }
-        if self.byte() == b'.' {
-            self.at += 1;
-            self.digits()?;
-        }
-        if matches!(self.byte(), b'e' | b'E') {
-            self.at += 1;
-            if matches!(self.byte(), b'+' | b'-') {
-                self.at += 1;
-            }
-            self.digits()?;
-        }
-        Ok(())
-    }
-
-    /// One or more digits.
-    #[inline]
-    fn digits(&mut self) -> Result<()> {
-        let start = self.at;
-        while self.byte().is_ascii_digit() {
-            self.at += 1;
-        }
-        if self.at == start { Err(malformed()) } else { Ok(()) }
-    }
-
-    #[inline]
-    fn literal(&mut self, literal: &'static [u8]) -> Result<()> {
-        if !self.bytes[self.at..].starts_with(literal) {
-            return Err(malformed());
-        }
-        self.at += literal.len();
-        Ok(())
-    }
+#[inline]
+fn literal(bytes: &[u8], at: usize, literal: &[u8]) -> Result<usize> {
+    if bytes[at..].starts_with(literal) { Ok(at + literal.len()) } else { Err(malformed()) }
 }

@@ -137,18 +137,25 @@ fn container_end(bytes: &[u8], start: usize) -> Option<usize> {
     let mut depth = 0_usize;
     let mut at = start;
     loop {
-        at = scan::structure_start(bytes, at);
         match bytes.get(at)? {
             b'"' => {
                 at = string_end(bytes, at)?;
                 continue;
             }
             b'{' | b'[' => depth += 1,
-            _ => depth = depth.checked_sub(1)?,
+            b'}' | b']' => {
+                depth = depth.checked_sub(1)?;
+                if depth == 0 {
+                    return Some(at + 1);
+                }
+            }
+            // Mostly a string follows at once.
+            b',' | b':' => {}
+            _ => {
+                at = scan::structure_start(bytes, at + 1);
+                continue;
+            }
         }
         at += 1;
-        if depth == 0 {
-            return Some(at);
-        }
     }
 }
