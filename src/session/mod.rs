@@ -11,6 +11,8 @@ mod expired;
 mod options;
 mod pins;
 mod snapshot;
+#[cfg(test)]
+mod tests;
 mod transitions;
 
 use std::sync::{Arc, Weak};
