@@ -3,17 +3,20 @@
 
 #![forbid(unsafe_code)]
 
+use std::ffi::CStr;
+
 use crate::text::Text;
 
 /// Short for a result with this crate's error.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// Declares a closed list whose members have a C name and documentation that reaches the header and `docs/`.
+/// Declares a closed list. A member's name and its one sentence of documentation are also what the C header
+/// and `docs/errors.md` say of it.
 macro_rules! closed_list {
-    ($(#[$doc:meta])* $list:ident: $($(#[$member_doc:meta])* $member:ident = $name:literal),+ $(,)?) => {
+    ($(#[$doc:meta])* $list:ident: $($(#[doc = $sentence:literal])+ $member:ident = $name:literal),+ $(,)?) => {
         $(#[$doc])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-        pub enum $list { $($(#[$member_doc])* $member),+ }
+        pub enum $list { $($(#[doc = $sentence])+ $member),+ }
 
         impl $list {
             /// Every member, in order.
@@ -23,8 +26,25 @@ macro_rules! closed_list {
             pub const fn name(self) -> &'static str {
                 match self { $($list::$member => $name),+ }
             }
+
+            /// [`Self::name`] as a C string.
+            pub const fn c_name(self) -> &'static CStr {
+                match self { $($list::$member => const { c_str(concat!($name, "\0")) }),+ }
+            }
+
+            /// What the member means, in one sentence.
+            pub const fn description(self) -> &'static str {
+                match self { $($list::$member => concat!($($sentence),+).trim_ascii()),+ }
+            }
         }
     };
+}
+
+const fn c_str(text: &'static str) -> &'static CStr {
+    match CStr::from_bytes_with_nul(text.as_bytes()) {
+        Ok(text) => text,
+        Err(_) => panic!("a name holds no NUL but its last byte"),
+    }
 }
 
 closed_list! {
@@ -79,6 +99,11 @@ impl Status {
             Self::Unsupported => 12,
             Self::Internal => 99,
         }
+    }
+
+    /// The status with this number.
+    pub fn from_code(code: i32) -> Option<Self> {
+        Self::ALL.iter().copied().find(|status| status.code() == code)
     }
 }
 

@@ -1,1 +1,47 @@
-//! The exported C functions.
+//! The exported C functions: the only public interface, and the only room with unsafe code. An export
+//! clears its outputs, then, inside the one panic guard, looks its handle up, checks its pointers and
+//! strings, calls the domain and hands texts out; it knows no rule. The documentation of the exports is
+//! written for C: `include/taskhold.h` is generated from it by `tests/header.rs`, which also has its order.
+//!
+//! Unsafe code comes in three kinds, each in one place: pointers given by the host ([`args`]), strings that
+//! go out and come back ([`string`]), and slots that live for ever ([`handle`]).
+
+#![allow(
+    clippy::doc_markdown,
+    clippy::missing_safety_doc,
+    clippy::too_many_arguments,
+    non_camel_case_types,
+    reason = "the documentation, the signatures and the names here are those of the C header"
+)]
+
+mod args;
+mod callback;
+mod fork;
+mod guard;
+mod handle;
+
+pub mod clock;
+pub mod events;
+pub mod library;
+pub mod manager;
+pub mod manager_events;
+pub mod manager_protocol;
+pub mod manager_worker;
+pub mod session_store;
+pub mod state_provider;
+pub mod status;
+pub mod store;
+pub mod string;
+
+pub use self::clock::*;
+pub use self::events::*;
+pub use self::library::*;
+pub use self::manager::*;
+pub use self::manager_events::*;
+pub use self::manager_protocol::*;
+pub use self::manager_worker::*;
+pub use self::session_store::*;
+pub use self::state_provider::*;
+pub use self::status::*;
+pub use self::store::*;
+pub use self::string::*;

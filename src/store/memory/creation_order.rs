@@ -67,18 +67,17 @@ impl Indexed for TaskRow {
 
     fn bytes(&self) -> usize {
         let creation = &self.creation;
-        let optional = |text: &Option<Box<str>>| text.as_ref().map_or(0, |text| text.len());
         let input = self.input.as_ref().map_or(0, |input| {
             let members = input.outstanding.iter().chain(&input.responses);
             members.map(|member| member.key.len() + member.value.len()).sum::<usize>()
                 + input.used_keys.iter().map(|key| key.len()).sum::<usize>()
         });
         self.id.len()
-            + creation.endpoint.len()
-            + creation.origin.len()
-            + optional(&creation.partition)
-            + optional(&creation.metadata)
-            + optional(&creation.declared_input_requests)
+            + creation.endpoint().len()
+            + creation.origin().len()
+            + creation.partition().map_or(0, |text| text.len())
+            + creation.metadata().map_or(0, str::len)
+            + creation.declared_input_requests().map_or(0, str::len)
             + self.status_message.as_ref().map_or(0, |text| text.len())
             + self.outcome.as_ref().map_or(0, |text| text.len())
             + input
@@ -87,8 +86,8 @@ impl Indexed for TaskRow {
 
 fn matches(row: &TaskRow, query: &TaskQuery<'_>) -> bool {
     query.status.is_none_or(|status| row.status == status)
-        && query.endpoint.is_none_or(|endpoint| *row.creation.endpoint == *endpoint)
-        && query.partition.is_none_or(|partition| row.creation.partition.as_deref() == partition)
+        && query.endpoint.is_none_or(|endpoint| row.creation.endpoint() == endpoint)
+        && query.partition.is_none_or(|partition| row.creation.partition().as_deref() == partition)
 }
 
 impl TaskTable for MemoryTable<TaskRow> {

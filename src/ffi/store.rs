@@ -1,0 +1,101 @@
+//! Stores: where records live.
+
+use std::ffi::c_char;
+
+use super::args::{Out, optional_text};
+use super::clock::taskhold_clock;
+use super::guard::guard;
+use super::handle::{self, Handle, Table};
+use super::status::taskhold_status;
+use crate::clock::Clock;
+use crate::store::Store;
+
+/// Where records live. Open managers, session stores and state providers over it.
+pub struct taskhold_store {
+    _private: (),
+}
+
+impl Handle for taskhold_store {
+    type Object = Store;
+    const KIND: u8 = 2;
+
+    fn table() -> &'static Table<Self::Object> {
+        static TABLE: Table<Store> = Table::new();
+        &TABLE
+    }
+
+    /// What was opened over the store keeps it.
+    fn close(_store: &Self::Object) {}
+}
+
+/// Opens a store. Managers, session stores and state providers that are opened over one store with the same
+/// `name` share their records: they behave like nodes over one database.
+///
+/// @param url       In, optional: where the records live. NULL or "memory:" is a new store in this process's
+///                  memory, which ends with its last handle and everything opened over it. "sqlite:PATH" and
+///                  "postgresql://..." where the build has them (taskhold_describe(), `backends`).
+/// @param options   In, optional: JSON object of options of the backend. Memory has none.
+/// @param clock     In, optional: the store's time, for tests. NULL is the system's.
+/// @param out_store Out, owned: the store. Close it with taskhold_store_close().
+/// @param out_error Out, owned, optional: why the call failed.
+/// @return OK; INVALID_ARGUMENT (invalid_store_url, or malformed `options`); UNSUPPORTED
+///         (unsupported_backend); UNAVAILABLE (storage_unavailable).
+/// @note Any thread. Memory does not block.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn taskhold_store_open(
+    url: *const c_char,
+    options: *const c_char,
+    clock: *mut taskhold_clock,
+    out_store: *mut *mut taskhold_store,
+    out_error: *mut *mut c_char,
+) -> taskhold_status {
+    // SAFETY: out-parameters are NULL or writable until the function returns (header, "Outputs").
+    let (store, error) = unsafe { (Out::clear(out_store), Out::clear(out_error)) };
+    guard("taskhold_store_open", error, || {
+        let clock = match handle::get_optional(clock)? {
+            Some(clock) => Clock::Manual((*clock).clone()),
+            None => Clock::System,
+        };
+        // SAFETY: strings are NULL or NUL-terminated and stay until the function returns (header, "Strings").
+        let (url, options) = unsafe { (optional_text("url", url)?, optional_text("options", options)?) };
+        store.require("out_store")?;
+        store.set(handle::open(Store::open(url, options, clock)?)?);
+        Ok(())
+    })
+}
+
+/// Tells how a store is filled, for operators: `{"backend": "memory", "tasks": {"working": 0, ...},
+/// "sessions": 0, "a2aTasks": 0, "expiredPending": 0, "bytes": 0, "waiters": 0, "eventQueues": 0, ...}`.
+/// Members may be added.
+///
+/// @param store     In: the store.
+/// @param out_json  Out, owned: the JSON object. Free it with taskhold_string_free().
+/// @param out_error Out, owned, optional: why the call failed.
+/// @return OK; UNAVAILABLE (storage_unavailable).
+/// @note Any thread. May visit every record: not for a hot path.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn taskhold_store_stats(
+    store: *mut taskhold_store,
+    out_json: *mut *mut c_char,
+    out_error: *mut *mut c_char,
+) -> taskhold_status {
+    // SAFETY: out-parameters are NULL or writable until the function returns (header, "Outputs").
+    let (json, error) = unsafe { (Out::clear(out_json), Out::clear(out_error)) };
+    guard("taskhold_store_stats", error, || {
+        let store = handle::get(store)?;
+        json.require("out_json")?;
+        json.give(store.stats()?);
+        Ok(())
+    })
+}
+
+/// Closes a store. What was opened over it goes on working; the records of a store in memory end when the
+/// last of that is closed too.
+///
+/// @param store In: the store. NULL and a closed one are fine.
+/// @return OK; INVALID_HANDLE (foreign).
+/// @note Any thread, also a finalizer or inside a callback. Never blocks.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn taskhold_store_close(store: *mut taskhold_store) -> taskhold_status {
+    guard("taskhold_store_close", Out::none(), || handle::close(store))
+}
