@@ -1,6 +1,8 @@
 //! Builds and runs C and C++ programs against the shared and the static library that `make lib` leaves in
 //! `build/lib`. A missing compiler is a failure, not a reason to skip.
 
+#![allow(dead_code, reason = "each test program uses a part of this")]
+
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::OnceLock;
