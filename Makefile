@@ -99,10 +99,11 @@ verify: lib
 
 # Licenses, sources and known vulnerabilities of the dependencies.
 deny:
-	@$(CARGO) deny --version >/dev/null 2>&1 || { echo 'Installing cargo-deny'; \
-		$(CARGO) install --quiet --locked cargo-deny; }
+	@command -v cargo-deny >/dev/null || [ -x build/tools/bin/cargo-deny ] || { \
+		echo 'Building cargo-deny into build/tools'; \
+		$(CARGO) install --quiet --locked --root build/tools cargo-deny; }
 	@echo 'Verifying: dependencies'
-	@$(CARGO) deny --log-level error check
+	@PATH="$$PATH:build/tools/bin" $(CARGO) deny --log-level error check
 
 bench: lib
 	@echo 'Measuring: the exported functions against anchors in the same process'
