@@ -33,8 +33,23 @@ impl Text {
     /// Appends one integer in decimal digits.
     pub fn push_int(&mut self, value: impl Into<i128>) {
         let value: i128 = value.into();
-        // Writing to a Vec cannot fail.
-        let _ = write!(self.block, "{value}");
+        let Ok(mut rest) = u64::try_from(value) else {
+            // Writing to a Vec cannot fail.
+            let _ = write!(self.block, "{value}");
+            return;
+        };
+        // Formatting 128-bit integers is slow, and transitions write several numbers.
+        let mut digits = [b'0'; 20];
+        let mut start = digits.len();
+        loop {
+            start -= 1;
+            digits[start] = b'0' + (rest % 10) as u8;
+            rest /= 10;
+            if rest == 0 {
+                break;
+            }
+        }
+        self.block.extend_from_slice(&digits[start..]);
     }
 
     /// Appends `text` as a JSON string, quotes included.

@@ -37,7 +37,7 @@ impl Pieces<'_> {
 }
 
 /// The part of a row's task that `view` shows.
-pub(crate) fn pieces<'a>(row: &'a A2aRow, view: View) -> Pieces<'a> {
+pub(crate) fn pieces(row: &A2aRow, view: View) -> Pieces<'_> {
     let history = row.history.as_deref();
     let artifacts = row.artifacts.as_deref().filter(|_| !view.artifacts);
     let history_first = match (history, artifacts) {

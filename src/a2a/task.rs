@@ -39,8 +39,7 @@ struct Status<'a> {
 impl<'a> Document<'a> {
     /// Validates `text` and reads it.
     pub fn parse(text: &'a str, maximum_bytes: u64) -> Result<Self> {
-        // Spans count in 32 bits.
-        let task = json::parse(text, maximum_bytes.min(u64::from(u32::MAX)))?;
+        let task = json::parse(text, maximum_bytes)?;
         if task.kind() != Kind::Object {
             return Err(Error::new(Reason::InvalidPayload, "a task must be a JSON object"));
         }

@@ -29,6 +29,7 @@ impl<T> Cleared for *mut T {
 }
 
 /// An out-parameter of the running export.
+#[derive(Clone, Copy)]
 pub(super) struct Out<T>(*mut T);
 
 impl<T: Cleared> Out<T> {
@@ -49,19 +50,19 @@ impl<T: Cleared> Out<T> {
     }
 
     /// Whether the host gave a place to write to.
-    pub(super) fn is_wanted(&self) -> bool {
+    pub(super) fn is_wanted(self) -> bool {
         !self.0.is_null()
     }
 
     /// Refuses the call when the host gave no place to write to.
     #[inline]
-    pub(super) fn require(&self, name: &str) -> Result<()> {
+    pub(super) fn require(self, name: &str) -> Result<()> {
         if self.is_wanted() { Ok(()) } else { Err(null_argument(name)) }
     }
 
     /// Writes the value, if the host wants it.
     #[inline]
-    pub(super) fn set(&self, value: T) {
+    pub(super) fn set(self, value: T) {
         if self.is_wanted() {
             // SAFETY: whoever made this value promised that the pointer may be written through.
             unsafe { self.0.write(value) };
@@ -72,7 +73,7 @@ impl<T: Cleared> Out<T> {
 impl Out<*mut c_char> {
     /// Hands `text` out, if the host wants it.
     #[inline]
-    pub(super) fn give(&self, text: Text) {
+    pub(super) fn give(self, text: Text) {
         if self.is_wanted() {
             self.set(string::hand_out(text));
         }
@@ -80,7 +81,7 @@ impl Out<*mut c_char> {
 
     /// Hands `text` out, if there is one; else the out-parameter stays NULL.
     #[inline]
-    pub(super) fn give_optional(&self, text: Option<Text>) {
+    pub(super) fn give_optional(self, text: Option<Text>) {
         if let Some(text) = text {
             self.give(text);
         }

@@ -26,10 +26,10 @@ pub(super) fn guard(
     }));
     match ended {
         Ok(Ok(())) => TASKHOLD_OK,
-        Ok(Err(error)) => refuse(&out_error, error),
+        Ok(Err(error)) => refuse(out_error, &error),
         Err(payload) => {
             discard(payload);
-            refuse(&out_error, Error::new(Reason::Panic, "a defect of the library was caught"))
+            refuse(out_error, &Error::new(Reason::Panic, "a defect of the library was caught"))
         }
     }
 }
@@ -51,7 +51,7 @@ pub(super) fn guard_plain<T>(name: &'static str, fallback: T, body: impl FnOnce(
 
 #[cold]
 #[inline(never)]
-fn refuse(out_error: &Out<*mut c_char>, error: Error) -> taskhold_status {
+fn refuse(out_error: Out<*mut c_char>, error: &Error) -> taskhold_status {
     // Formatting an error must not be the thing that brings the host down.
     let reported = catch_unwind(AssertUnwindSafe(|| {
         let status = error.status().code();

@@ -3,6 +3,8 @@
 //! entry and keeps it alive for the call without a lock and without a write to memory that threads of the
 //! same handle share. Everything here is lock-free, so that a fork at any moment leaves it usable.
 
+#![expect(clippy::cast_possible_truncation, reason = "the halves of 64-bit words are taken on purpose")]
+
 use std::ops::Deref;
 use std::ptr;
 use std::sync::Arc;
@@ -306,3 +308,6 @@ fn no_handle(is_null: bool) -> Error {
         Error::new(Reason::Foreign, "this is not a handle of this kind")
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -96,7 +96,7 @@ fn describe() -> Result<Text> {
     text.push_str(",\"abiVersion\":");
     text.push_int(TASKHOLD_ABI_VERSION);
     text.push_str(",\"backends\":[\"memory\"]");
-    push_object(&mut text, "limits", limits, |text, limit| text.push_int(limit));
+    push_object(&mut text, "limits", limits, Text::push_int);
     push_object(&mut text, "defaults", defaults, |text, options| text.push_str(options.as_str()));
     text.push_str(",\"liveHandles\":");
     text.push_int(handle::live_handles());

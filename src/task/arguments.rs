@@ -170,3 +170,6 @@ impl<'a> RenderOptions<'a> {
         })
     }
 }
+
+#[cfg(test)]
+mod tests;

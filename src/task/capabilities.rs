@@ -121,3 +121,6 @@ fn required_capabilities(missing: [bool; 4]) -> Option<String> {
             .collect();
     (!members.is_empty()).then(|| format!("{{{}}}", members.join(",")))
 }
+
+#[cfg(test)]
+mod tests;

@@ -141,3 +141,6 @@ pub(crate) fn parse_responses(text: &str, maximum_bytes: u64) -> Result<Value<'_
 pub(crate) fn decoded_key(member: &Member) -> Cow<'_, str> {
     Value::trusted(&member.key).as_str().unwrap_or_default()
 }
+
+#[cfg(test)]
+mod tests;

@@ -128,3 +128,6 @@ pub(super) fn list_tasks(table: &dyn TaskTable, name: &str, params: Option<&str>
     page.push_str("}");
     Ok(page)
 }
+
+#[cfg(test)]
+mod tests;

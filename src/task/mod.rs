@@ -5,6 +5,8 @@
 
 mod arguments;
 mod capabilities;
+#[cfg(test)]
+mod fixtures;
 mod id;
 mod input;
 mod list;

@@ -114,3 +114,6 @@ fn preconditions(object: &Object<'_>) -> Result<Preconditions> {
         unless_cancelation_requested: object.boolean(UNLESS_CANCELATION_REQUESTED)?.unwrap_or(false),
     })
 }
+
+#[cfg(test)]
+mod tests;

@@ -112,7 +112,7 @@ impl<'a> Payload<'a> {
 }
 
 fn object_len(members: &[Member]) -> usize {
-    2 + members.iter().map(|member| member.key.len() + member.value.len() + 2).sum::<usize>()
+    1 + members.iter().map(|member| member.key.len() + member.value.len() + 2).sum::<usize>().max(1)
 }
 
 fn push_object(text: &mut Text, members: &[Member]) {
@@ -245,3 +245,6 @@ fn push_meta(text: &mut Text, metadata: Option<&str>, subscription_id: Option<&s
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

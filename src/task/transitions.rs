@@ -279,3 +279,6 @@ fn changed(mut next: TaskRow) -> Change<TaskRow> {
     next.rendered = Some(render::frame(&next));
     Change::Put(next)
 }
+
+#[cfg(test)]
+mod tests;

@@ -66,18 +66,13 @@ impl Indexed for TaskRow {
     }
 
     fn bytes(&self) -> usize {
-        let creation = &self.creation;
         let input = self.input.as_ref().map_or(0, |input| {
             let members = input.outstanding.iter().chain(&input.responses);
             members.map(|member| member.key.len() + member.value.len()).sum::<usize>()
                 + input.used_keys.iter().map(|key| key.len()).sum::<usize>()
         });
         self.id.len()
-            + creation.endpoint().len()
-            + creation.origin().len()
-            + creation.partition().map_or(0, |text| text.len())
-            + creation.metadata().map_or(0, str::len)
-            + creation.declared_input_requests().map_or(0, str::len)
+            + self.creation.record_members().len()
             + self.status_message.as_ref().map_or(0, |text| text.len())
             + self.outcome.as_ref().map_or(0, |text| text.len())
             + input
