@@ -82,6 +82,9 @@ const WITHDRAW_INPUT_REQUESTS: &str = "withdrawInputRequests";
 
 /// The options of a transition.
 pub(crate) fn transition_options(text: Option<&str>) -> Result<Preconditions> {
+    if text.is_none() {
+        return Ok(Preconditions::default());
+    }
     preconditions(&call_options(text, &[EXPECTED_REVISION, UNLESS_CANCELATION_REQUESTED])?)
 }
 
@@ -93,6 +96,9 @@ pub(crate) fn take_options(text: Option<&str>) -> Result<Preconditions> {
 /// The options of marking a task as working: also the decoded keys to withdraw, `None` for all.
 pub(crate) fn mark_working_options(text: Option<&str>) -> Result<(Preconditions, Option<Vec<String>>)> {
     const KNOWN: &[&str] = &[EXPECTED_REVISION, UNLESS_CANCELATION_REQUESTED, WITHDRAW_INPUT_REQUESTS];
+    if text.is_none() {
+        return Ok((Preconditions::default(), None));
+    }
     let object = call_options(text, KNOWN)?;
     let preconditions = preconditions(&object)?;
     let Some(keys) = object.get(WITHDRAW_INPUT_REQUESTS) else { return Ok((preconditions, None)) };
