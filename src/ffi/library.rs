@@ -154,7 +154,7 @@ pub unsafe extern "C" fn taskhold_json_get(
 }
 
 fn json_value(json: &str, pointer: &str) -> Result<Option<Text>> {
-    let Some(value) = json::parse(json, u64::MAX)?.pointer(pointer)? else { return Ok(None) };
+    let Some(value) = json::parse_given_out(json)?.pointer(pointer)? else { return Ok(None) };
     let Some(string) = value.as_str() else { return Ok(Some(Text::from(value.text()))) };
     if string.contains('\0') {
         return Err(Error::new(Reason::EmbeddedNul, "the string holds U+0000; ask for its parent"));

@@ -1,0 +1,39 @@
+#!/bin/sh
+# usage: scripts/require.sh TOOL…
+# Makes sure that the tools are there: as root on Debian it installs what is missing, otherwise it names the
+# packages and stops. A tool is the name of a command, or "cc-headers" for the C library's headers.
+set -eu
+
+present() {
+    case $1 in
+    cc-headers) echo '#include <stdio.h>' | gcc -fsyntax-only -x c - 2>/dev/null ;;
+    *) command -v "$1" >/dev/null 2>&1 ;;
+    esac
+}
+
+package() {
+    case $1 in
+    cc-headers) echo libc6-dev ;;
+    nm) echo binutils ;;
+    *) echo "$1" ;;
+    esac
+}
+
+missing=
+for tool in "$@"; do
+    present "$tool" || missing="$missing $(package "$tool")"
+done
+[ -n "$missing" ] || exit 0
+
+if [ "$(id -u)" -ne 0 ] || ! command -v apt-get >/dev/null 2>&1; then
+    echo "Missing on this machine:$missing" >&2
+    echo "On Debian or Ubuntu: sudo apt-get install$missing" >&2
+    exit 1
+fi
+echo "Installing$missing"
+apt-get update -qq
+# $missing is a list of words on purpose.
+DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $missing >/dev/null
+for tool in "$@"; do
+    present "$tool" || { echo "$tool is still missing after the installation" >&2; exit 1; }
+done

@@ -1,0 +1,2 @@
+// The checks of the C clients, compiled as C++.
+#include "../c/check.c"
