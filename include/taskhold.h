@@ -345,9 +345,10 @@ const char *taskhold_version(void);
 const char *taskhold_status_name(int32_t status);
 
 /**
- * Describes the library: `version`, `abiVersion`, `backends` (array of strings), `limits`, `defaults` (the
- * options of `manager`, `sessionStore` and `stateProvider` over memory) and `liveHandles` (how many handles
- * this process has open). Members may be added.
+ * Describes the library: `version`, `abiVersion`, `backends` (array of strings), `limits` (`identifierBytes`,
+ * `nestingDepth`, `payloadBytes` where no option says otherwise, `durationMs`, `taskPageSize`,
+ * `a2aTaskPageSize`), `defaults` (the options of `manager`, `sessionStore` and `stateProvider` over memory) and
+ * `liveHandles` (how many handles this process has open). Members may be added.
  *
  * @param out_json  Out, owned: JSON object. Free it with taskhold_string_free().
  * @param out_error Out, owned, optional: why the call failed.
@@ -406,7 +407,8 @@ taskhold_status taskhold_clock_open_manual(int64_t epoch_ms,
  * @param clock     In: the clock.
  * @param ms        In: by how many milliseconds; 0 or more.
  * @param out_error Out, owned, optional: why the call failed.
- * @return OK; INVALID_ARGUMENT (invalid_value: `ms` is negative, or leads out of the years 0001 to 9999).
+ * @return OK; INVALID_ARGUMENT (invalid_value: `ms` is negative, or leads out of the years 0001 to 9999 or
+ *         further than 292 years from the start).
  * @note Any thread. Does not block.
  */
 taskhold_status taskhold_clock_advance(taskhold_clock *clock,
