@@ -23,6 +23,7 @@ use std::time::Duration;
 
 use self::arguments::{Caller, RenderOptions};
 use self::capabilities::{ClientCapabilities, TASKS_REQUIRED, Undeliverable, check_delivery};
+pub(crate) use self::list::MAXIMUM_PAGE_SIZE;
 use self::options::ManagerOptions;
 use self::subscribers::Subscribers;
 pub use self::subscribers::{Subscriber, Subscription};
