@@ -1,6 +1,6 @@
 //! A2A tasks: the task state provider that decides whether a task's queue may close, and the task store that
-//! it answers from. [`task`] reads a Task object once, [`transitions`] and [`liveness`] are the rules, [`cut`],
-//! [`list`] and [`token`] give tasks out again. The [`StateProvider`] checks arguments, runs a rule inside the
+//! it answers from. `task` reads a Task object once, `transitions` and `liveness` are the rules, `cut`,
+//! `list` and `token` give tasks out again. The [`StateProvider`] checks arguments, runs a rule inside the
 //! store's atomic step, and announces.
 
 #![forbid(unsafe_code)]
@@ -18,8 +18,7 @@ use std::sync::Arc;
 
 use self::list::ListParams;
 pub use self::liveness::Liveness;
-pub(crate) use self::options::Options;
-use self::options::SaveOptions;
+use self::options::{Options, SaveOptions};
 use self::task::Document;
 use self::transitions::{Save, Saved};
 use crate::error::Result;

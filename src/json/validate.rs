@@ -7,7 +7,7 @@ use crate::error::{Error, Reason, Result};
 
 use super::decode::{hex4, is_high_surrogate, is_low_surrogate};
 use super::keys::Keys;
-use super::{MAXIMUM_DEPTH, Value, scan};
+use super::{JsonMember, MAXIMUM_DEPTH, Value, scan};
 
 /// Most bytes of any text: spans within a text are kept in 32 bits.
 const MAXIMUM_TEXT_BYTES: u64 = u32::MAX as u64;
@@ -16,6 +16,17 @@ const MAXIMUM_TEXT_BYTES: u64 = u32::MAX as u64;
 /// (by decoded name), no lone surrogate escapes, at most `maximum_bytes` and [`MAXIMUM_DEPTH`]. Surrounding
 /// white space is accepted and is not part of the value.
 pub fn parse(text: &str, maximum_bytes: u64) -> Result<Value<'_>> {
+    parse_members(text, maximum_bytes, &mut |_| {})
+}
+
+/// [`parse`] that shows the members of the outermost object as it passes them, which saves a walk. Each is
+/// valid by then; whether the whole text is, is known at the end.
+#[inline]
+pub fn parse_members<'a>(
+    text: &'a str,
+    maximum_bytes: u64,
+    visit: &mut impl FnMut(JsonMember<'a>),
+) -> Result<Value<'a>> {
     let maximum_bytes = maximum_bytes.min(MAXIMUM_TEXT_BYTES);
     if text.len() as u64 > maximum_bytes {
         return Err(Error::new(Reason::PayloadTooLarge, "the JSON text has more bytes than the limit")
@@ -23,7 +34,7 @@ pub fn parse(text: &str, maximum_bytes: u64) -> Result<Value<'_>> {
     }
     let bytes = text.as_bytes();
     let start = scan::skip_space(bytes, 0);
-    let end = value(text, start)?;
+    let end = value(text, start, visit)?;
     if scan::skip_space(bytes, end) != text.len() {
         return Err(malformed());
     }
@@ -67,12 +78,15 @@ fn byte(bytes: &[u8], at: usize) -> u8 {
 
 /// The value that begins at `at`, with everything in it, gives the place where it ends; so do all functions
 /// below for what they are named after.
-fn value(text: &str, mut at: usize) -> Result<usize> {
+#[inline]
+fn value<'a>(text: &'a str, mut at: usize, visit: &mut impl FnMut(JsonMember<'a>)) -> Result<usize> {
     let bytes = text.as_bytes();
     let mut keys = Keys::new(text);
     let mut depth = 0;
     // One bit per open container, the innermost lowest: set for an object.
     let mut objects = 0_u128;
+    // Where the current member of the outermost object begins.
+    let mut member = Start::default();
     loop {
         match byte(bytes, at) {
             b'"' => at = string(bytes, at)?,
@@ -89,7 +103,11 @@ fn value(text: &str, mut at: usize) -> Result<usize> {
                     objects = (objects << 1) | u128::from(is_object);
                     if is_object {
                         keys.open();
-                        at = key(bytes, at, &mut keys)?;
+                        let start = key(bytes, at, &mut keys)?;
+                        at = start.value;
+                        if depth == 1 {
+                            member = start;
+                        }
                     }
                     continue;
                 }
@@ -106,12 +124,22 @@ fn value(text: &str, mut at: usize) -> Result<usize> {
                 return Ok(at);
             }
             let in_object = objects & 1 == 1;
+            if depth == 1 && in_object {
+                visit(JsonMember {
+                    raw_key: &text[member.key..member.key_end],
+                    value: Value::trusted(&text[member.value..at]),
+                });
+            }
             at = scan::skip_space(bytes, at);
             match byte(bytes, at) {
                 b',' => {
                     at = scan::skip_space(bytes, at + 1);
                     if in_object {
-                        at = key(bytes, at, &mut keys)?;
+                        let start = key(bytes, at, &mut keys)?;
+                        at = start.value;
+                        if depth == 1 {
+                            member = start;
+                        }
                     }
                     break;
                 }
@@ -126,9 +154,17 @@ fn value(text: &str, mut at: usize) -> Result<usize> {
     }
 }
 
+/// Where the parts of a member begin.
+#[derive(Clone, Copy, Default)]
+struct Start {
+    key: usize,
+    key_end: usize,
+    value: usize,
+}
+
 /// A key with its colon, up to the value.
 #[inline]
-fn key(bytes: &[u8], start: usize, keys: &mut Keys<'_>) -> Result<usize> {
+fn key(bytes: &[u8], start: usize, keys: &mut Keys<'_>) -> Result<Start> {
     if byte(bytes, start) != b'"' {
         return Err(malformed());
     }
@@ -140,11 +176,12 @@ fn key(bytes: &[u8], start: usize, keys: &mut Keys<'_>) -> Result<usize> {
     if !keys.add(start + 1, at, escaped) {
         return Err(duplicate_key());
     }
-    at = scan::skip_space(bytes, at + 1);
+    let key_end = at + 1;
+    at = scan::skip_space(bytes, key_end);
     if byte(bytes, at) != b':' {
         return Err(malformed());
     }
-    Ok(scan::skip_space(bytes, at + 1))
+    Ok(Start { key: start, key_end, value: scan::skip_space(bytes, at + 1) })
 }
 
 /// A string whose opening quote is at `at`.

@@ -1,5 +1,5 @@
-//! MCP sessions: the seed's compare-and-set session store over a table of sessions. The rules are pure
-//! functions over rows; the [`SessionStore`] checks arguments and runs a rule inside the store's atomic step.
+//! MCP sessions: a compare-and-set session store over a table of sessions. The rules are pure functions over
+//! rows; the [`SessionStore`] checks arguments and runs a rule inside the store's atomic step.
 //!
 //! A terminated session frees its slot at once and stays findable for one idle timeout after its
 //! termination. Where the idle timeout is 0, it stays until it is deleted.

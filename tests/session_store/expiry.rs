@@ -260,7 +260,7 @@ fn an_expired_session_is_described_by_reason_id_and_endpoint() {
 }
 
 #[test]
-fn only_the_last_are_kept_in_order_of_removal() {
+fn no_more_are_handed_out_at_once_than_are_kept() {
     let (world, sessions) = world(r#"{"idleTimeoutMs":1000,"keepExpired":3}"#);
     for id in ["a", "b", "c", "d", "e"] {
         create(&sessions, id);

@@ -12,7 +12,7 @@ use taskhold::task::TaskManager;
 use crate::support::{House, create, found, json, manager, reason, revision_of, status_of};
 
 /// Long enough that a test which waits so long has failed.
-const LONG: Option<Duration> = Some(Duration::from_secs(60));
+const LONG: Option<Duration> = Some(Duration::from_mins(1));
 const OWNER: Option<&str> = Some("owner");
 
 fn waiters(store: &Store) -> u64 {

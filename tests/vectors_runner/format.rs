@@ -15,6 +15,9 @@ const DEFAULT_EPOCH_MS: i64 = 1_764_498_600_000;
 /// The backends that a case may be restricted to.
 const BACKENDS: [&str; 3] = ["memory", "sqlite", "postgres"];
 
+/// The variables that the runner sets.
+const RESERVED: [&str; 4] = ["url", "options", "backend", "n"];
+
 /// The statuses that a step may expect.
 const STATUSES: [&str; 14] = [
     "ok",
@@ -113,7 +116,8 @@ fn load_file(path: &Path) -> Vec<Case> {
         .collect()
 }
 
-fn read_case(file: &str, name: &str, case: &Value) -> Result<Case, String> {
+/// One case, or what is wrong with it.
+pub fn read_case(file: &str, name: &str, case: &Value) -> Result<Case, String> {
     let members = object(case, &["name", "about", "backends", "epoch_ms", "raw", "steps"])?;
     if members.get("raw").is_some_and(|raw| raw != true) {
         return Err("\"raw\" can only be true".to_owned());
@@ -172,6 +176,7 @@ fn read_step(step: &Value, handles: &mut BTreeMap<String, &'static str>) -> Resu
         if !fits {
             return Err(format!("{argument} cannot be {value}"));
         }
+        check_numbers(value)?;
     }
     let numbers = function.parameters.iter().filter(|(kind, _)| *kind == Parameter::Number);
     if let Some((_, absent)) = numbers.clone().find(|(_, name)| !arguments.contains_key(*name)) {
@@ -192,10 +197,13 @@ fn read_step(step: &Value, handles: &mut BTreeMap<String, &'static str>) -> Resu
         Some(given) => given.as_object().ok_or("\"expect\" is not an object")?.clone(),
     };
     check_expectation(&expect)?;
-    let save = match members.get("save") {
+    let save: BTreeMap<String, String> = match members.get("save") {
         None => BTreeMap::new(),
         Some(given) => serde_json::from_value(given.clone()).map_err(|error| format!("\"save\": {error}"))?,
     };
+    if let Some(name) = RESERVED.iter().find(|name| save.contains_key(**name)) {
+        return Err(format!("the variable {name} is the runner's"));
+    }
     let times = match members.get("times") {
         None => 1,
         Some(given) => {
@@ -272,12 +280,22 @@ fn check_expectation(expect: &Map<String, Value>) -> Result<(), String> {
     Ok(())
 }
 
-/// Expected values hold whole numbers only: other spellings differ between JSON parsers and are compared as text.
-fn check_expected_value(value: &Value) -> Result<(), String> {
+/// JSON in the files has whole numbers only: JSON parsers spell other ones differently, so that they stand in
+/// texts.
+fn check_numbers(value: &Value) -> Result<(), String> {
     match value {
         Value::Number(number) if !number.is_i64() && !number.is_u64() => {
-            Err(format!("{number} is no whole number: compare it with \"text\""))
+            Err(format!("{number} is no whole number of 64 bits: it must stand in a text"))
         }
+        Value::Array(elements) => elements.iter().try_for_each(check_numbers),
+        Value::Object(members) => members.values().try_for_each(check_numbers),
+        _ => Ok(()),
+    }
+}
+
+fn check_expected_value(value: &Value) -> Result<(), String> {
+    match value {
+        Value::Number(_) => check_numbers(value),
         Value::String(text) if text.starts_with('$') && !text.starts_with("${") => {
             if PLACEHOLDERS.contains(&text.as_str()) {
                 Ok(())

@@ -55,8 +55,10 @@ pub fn play(case: &Case, target: &Target, number: usize) -> Result<(), String> {
     let url = per_case(&target.url);
     let mut player = Player { handles: HashMap::new(), variables: Variables::new() };
     player.variables.insert("url".to_owned(), json!(url));
+    let options = target.options.as_deref().map(per_case);
     player.variables.insert("backend".to_owned(), json!(target.backend));
-    player.open_clock_and_store(case.epoch_ms, &url, target.options.as_deref().map(per_case).as_deref())?;
+    player.variables.insert("options".to_owned(), json!(options));
+    player.open_clock_and_store(case.epoch_ms, &url, options.as_deref())?;
 
     let mut outcome = Ok(());
     'steps: for (at, step) in case.steps.iter().enumerate() {

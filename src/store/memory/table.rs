@@ -204,6 +204,21 @@ impl<R: Indexed> MemoryTable<R> {
         (rows, bytes, expired)
     }
 
+    /// How many of the rows that expired and are not removed yet match.
+    pub(super) fn count_expired(&self, tick_ns: i64, matches: impl Fn(&R) -> bool) -> usize {
+        let due = |shard: &&Shard<R>| shard.next_expiry.load(Ordering::Relaxed) <= tick_ns;
+        let count = |shard: &Shard<R>| {
+            // Copied out: an entry's lock comes before the index's.
+            let entries: Vec<_> = lock(&shard.expiry)
+                .range(..=(tick_ns, u64::MAX))
+                .map(|(_, entry)| Arc::clone(entry))
+                .collect();
+            let expired = |row: &R| !is_alive(row, tick_ns) && matches(row);
+            entries.iter().filter(|entry| read(&entry.cell).row.as_ref().is_some_and(expired)).count()
+        };
+        self.shards.iter().filter(due).map(count).sum()
+    }
+
     fn shard(&self, hash: u64) -> &Shard<R> {
         // The table itself uses the lowest and the highest bits.
         &self.shards[(hash >> 32) as usize % SHARDS]
@@ -316,7 +331,7 @@ impl<R: Indexed> MemoryTable<R> {
         }
     }
 
-    fn sweep_all(&self, most: usize) -> usize {
+    pub(super) fn sweep_all(&self, most: usize) -> usize {
         let tick_ns = self.tick_ns();
         let mut removed = 0;
         for shard in &self.shards {

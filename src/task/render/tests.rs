@@ -138,10 +138,14 @@ fn metadata_and_the_subscription_id_share_a_member() {
     };
     let key = r#""io.modelcontextprotocol/subscriptionId""#;
     let spaced = row(r#"{ "k" : 1 , "l":[] }"#);
-    let expected = Some(r#","_meta":{ "k" : 1 , "l":[] }}"#.to_owned());
-    assert_eq!(meta(&spaced, Rendering::CreateResult, Some("1")), expected, "for notifications only");
-    assert_eq!(meta(&spaced, Rendering::GetResult, Some("1")), expected);
-    assert_eq!(meta(&spaced, Rendering::Notification, None), Some(format!("{}}}", expected.unwrap())));
+    let expected = r#","_meta":{ "k" : 1 , "l":[] }}"#.to_owned();
+    assert_eq!(
+        meta(&spaced, Rendering::CreateResult, Some("1")),
+        Some(expected.clone()),
+        "for notifications only"
+    );
+    assert_eq!(meta(&spaced, Rendering::GetResult, Some("1")), Some(expected.clone()));
+    assert_eq!(meta(&spaced, Rendering::Notification, None), Some(format!("{expected}}}")));
     assert_eq!(
         meta(&spaced, Rendering::Notification, Some("\"s\"")),
         Some(format!(r#","_meta":{{"k":1,"l":[],{key}:"s"}}}}}}"#))

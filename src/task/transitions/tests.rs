@@ -16,6 +16,7 @@ fn told(change: &Result<Change<TaskRow>>) -> &'static str {
     }
 }
 
+type Demanding<'a> = dyn Fn(&TaskRow, Preconditions) -> Result<Change<TaskRow>> + 'a;
 type Operation = Box<dyn Fn(&TaskRow) -> Result<Change<TaskRow>>>;
 
 fn operations() -> Vec<(&'static str, Operation)> {
@@ -105,7 +106,7 @@ fn preconditions_are_decided_in_order() {
             _ => TaskRow { cancelation_requested: true, ..row.clone() },
         };
         let stale = Preconditions { expected_revision: Some(requested.revision + 1), ..fitting(&requested) };
-        let nonterminal: [&dyn Fn(&TaskRow, Preconditions) -> Result<Change<TaskRow>>; 3] = [
+        let nonterminal: [&Demanding<'_>; 3] = [
             &|row, demanded| mark_working(row, None, None, demanded, at(9)),
             &|row, demanded| request_input(row, &requests, None, demanded, at(9)),
             &|row, demanded| end(row, &Ending::Cancelled, None, demanded, at(9)),
