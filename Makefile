@@ -65,7 +65,7 @@ test: lib
 	@echo 'Testing: Rust, C and C++ clients, documentation'
 	@$(CARGO) test --quiet --no-fail-fast
 	@echo 'Testing: injected panics'
-	@$(CARGO) test --quiet --features fault-injection --test '*faults*'
+	@$(CARGO) test --quiet --features fault-injection --test '*faults*' --test panics
 	@echo 'All tests passed.'
 
 lint:
@@ -93,7 +93,7 @@ verify: lib
 	@echo 'Verifying: C and C++ clients and the demo under valgrind and with sanitizers'
 	@TASKHOLD_VALGRIND=1 $(CARGO) test --quiet --test c_clients --test conversation --test readme
 	@echo 'Verifying: injected panics'
-	@$(CARGO) test --quiet --features fault-injection --test '*faults*'
+	@$(CARGO) test --quiet --features fault-injection --test '*faults*' --test panics
 	@$(MAKE) --no-print-directory deny
 	@echo 'Verified.'
 
