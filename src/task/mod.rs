@@ -14,6 +14,8 @@ mod options;
 mod render;
 mod rpc;
 mod subscribers;
+#[cfg(test)]
+mod tests;
 mod transitions;
 mod wait;
 
