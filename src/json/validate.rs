@@ -76,7 +76,7 @@ fn malformed() -> Error {
 #[cold]
 fn too_deep(maximum_depth: u32) -> Error {
     Error::new(Reason::NestingTooDeep, "the JSON text is nested deeper than the limit")
-        .with_limit(u64::from(maximum_depth))
+        .with_limit(maximum_depth.into())
 }
 
 #[cold]
