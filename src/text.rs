@@ -20,6 +20,17 @@ impl Text {
         Self { block }
     }
 
+    /// The pieces in a row, in one allocation of the size that is needed.
+    #[inline]
+    pub fn concat<const N: usize>(pieces: &[&str; N]) -> Self {
+        let length: usize = pieces.iter().map(|piece| piece.len()).sum();
+        let mut this = Self::with_capacity(length);
+        for piece in pieces {
+            this.push_str(piece);
+        }
+        this
+    }
+
     /// Appends `text` as it is.
     #[inline]
     pub fn push_str(&mut self, text: &str) {
