@@ -14,6 +14,8 @@ mod options;
 mod render;
 mod rpc;
 mod subscribers;
+#[cfg(test)]
+mod tests;
 mod transitions;
 mod wait;
 
@@ -23,6 +25,7 @@ use std::time::Duration;
 
 use self::arguments::{Caller, RenderOptions};
 use self::capabilities::{ClientCapabilities, TASKS_REQUIRED, Undeliverable, check_delivery};
+pub(crate) use self::list::MAXIMUM_PAGE_SIZE;
 use self::options::ManagerOptions;
 use self::subscribers::Subscribers;
 pub use self::subscribers::{Subscriber, Subscription};

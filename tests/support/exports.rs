@@ -126,6 +126,7 @@ const fn number(value: u64, refused: Option<u64>) -> Role {
     Role::Number { value, refused }
 }
 
+#[expect(clippy::unnecessary_wraps, reason = "a value of `Role::Json` may be NULL")]
 fn text(text: &str) -> Option<String> {
     Some(text.to_owned())
 }

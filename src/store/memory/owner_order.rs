@@ -238,8 +238,12 @@ impl A2aTable for MemoryTable<A2aRow> {
         };
         let mut page = self.index.page(query);
         // Expired rows that are not removed yet stand in the indexes and are not there for anyone.
-        let expired = |row: &A2aRow| row.owner.as_deref() == query.owner && fits(row);
-        let total = page.total.map(|total| total.saturating_sub(self.count_expired(tick_ns, expired) as u64));
+        let total = page.total.map(|mut total| {
+            self.for_each_expired(tick_ns, |row| {
+                total = total.saturating_sub(u64::from(row.owner.as_deref() == query.owner && fits(row)));
+            });
+            total
+        });
         let mut shown = 0;
         loop {
             for entry in &page.entries {

@@ -190,33 +190,37 @@ impl<R: Indexed> MemoryTable<R> {
         self.clock.tick_ns()
     }
 
-    /// Rows by class, bytes of text, and rows that expired and are not removed yet.
+    /// Rows by class, bytes of text held, and rows that expired and are not removed yet; these are counted by
+    /// no class and still hold their bytes.
     pub(super) fn totals(&self) -> ([i64; CLASSES], i64, usize) {
-        let tick_ns = self.tick_ns();
         let (mut rows, mut bytes, mut expired) = ([0; CLASSES], 0, 0);
         for shard in &self.shards {
             for (total, gauge) in rows.iter_mut().zip(&shard.gauges.rows) {
                 *total += gauge.load(Ordering::Relaxed);
             }
             bytes += shard.gauges.bytes.load(Ordering::Relaxed);
-            expired += lock(&shard.expiry).range(..=(tick_ns, u64::MAX)).count();
         }
+        self.for_each_expired(self.tick_ns(), |row| {
+            rows[row.class()] -= 1;
+            expired += 1;
+        });
         (rows, bytes, expired)
     }
 
-    /// How many of the rows that expired and are not removed yet match.
-    pub(super) fn count_expired(&self, tick_ns: i64, matches: impl Fn(&R) -> bool) -> usize {
-        let due = |shard: &&Shard<R>| shard.next_expiry.load(Ordering::Relaxed) <= tick_ns;
-        let count = |shard: &Shard<R>| {
+    /// Shows the rows that expired and are not removed yet.
+    pub(super) fn for_each_expired(&self, tick_ns: i64, mut visit: impl FnMut(&R)) {
+        for shard in self.shards.iter().filter(|shard| shard.next_expiry.load(Ordering::Relaxed) <= tick_ns) {
             // Copied out: an entry's lock comes before the index's.
-            let entries: Vec<_> = lock(&shard.expiry)
+            let due: Vec<_> = lock(&shard.expiry)
                 .range(..=(tick_ns, u64::MAX))
                 .map(|(_, entry)| Arc::clone(entry))
                 .collect();
-            let expired = |row: &R| !is_alive(row, tick_ns) && matches(row);
-            entries.iter().filter(|entry| read(&entry.cell).row.as_ref().is_some_and(expired)).count()
-        };
-        self.shards.iter().filter(due).map(count).sum()
+            for entry in due {
+                if let Some(row) = read(&entry.cell).row.as_ref().filter(|row| !is_alive(*row, tick_ns)) {
+                    visit(row);
+                }
+            }
+        }
     }
 
     fn shard(&self, hash: u64) -> &Shard<R> {
