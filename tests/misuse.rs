@@ -71,19 +71,20 @@ fn wrong_handles(kind: Kind, fixture: &Fixture) -> Vec<Misuse> {
 }
 
 fn wrong_json(name: &str, json: Json) -> Vec<Misuse> {
-    let (limit, has_members) = match json {
-        Json::Members(limit) => (limit, true),
-        Json::Payload(limit) => (limit, false),
+    let (limit, has_members, depth) = match json {
+        Json::Members(limit) => (Some(limit), true, 128),
+        Json::Payload(limit) => (Some(limit), false, 128),
+        Json::GivenOut => (None, false, 128 + 16),
         Json::Request => return Vec::new(),
     };
-    let deep = "[".repeat(129) + &"]".repeat(129);
+    let deep = "[".repeat(depth + 1) + &"]".repeat(depth + 1);
     let mut wrong = vec![
         invalid_argument("no JSON", bytes(""), "invalid_json"),
         invalid_argument("half an object", bytes("{"), "invalid_json"),
         invalid_argument("a byte order mark", bytes("\u{feff}{}"), "invalid_json"),
         invalid_argument("a key twice", bytes(r#"{"a":1,"\u0061":2}"#), "duplicate_key"),
         invalid_argument("half a surrogate pair", bytes(r#"{"a":"\ud800"}"#), "lone_surrogate"),
-        Misuse::new("too deep", bytes(deep), TASKHOLD_LIMIT_EXCEEDED, "nesting_too_deep").with_limit(128),
+        Misuse::new("too deep", bytes(deep), TASKHOLD_LIMIT_EXCEEDED, "nesting_too_deep").with_limit(depth),
     ];
     if has_members {
         wrong.push(invalid_argument("an array", bytes("[]"), "invalid_value"));
@@ -91,7 +92,7 @@ fn wrong_json(name: &str, json: Json) -> Vec<Misuse> {
             invalid_argument("an unknown member", bytes(r#"{"nope":1}"#), "unknown_key").with_key("nope"),
         );
     }
-    if limit < usize::MAX {
+    if let Some(limit) = limit {
         // A text with members may hold two payloads and what is around them.
         let size = if has_members { 2 * limit + (64 << 10) } else { limit };
         let large = format!(r#"{{"{name}":"{}"}}"#, "x".repeat(size));

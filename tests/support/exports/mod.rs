@@ -24,6 +24,8 @@ pub enum Json {
     Members(usize),
     /// A payload, kept as it is, of so many bytes at most.
     Payload(usize),
+    /// A text that the library may have given out: of any size, and some levels deeper than a payload.
+    GivenOut,
     /// A text that is answered whatever it is.
     Request,
 }

@@ -15,7 +15,7 @@ pub(super) fn library() -> Vec<Export> {
             json: Role::Json {
                 value: |_| text(r#"{"a":["b"]}"#),
                 optional: false,
-                json: Json::Payload(usize::MAX),
+                json: Json::GivenOut,
             },
             pointer: Role::Text { value: Some("/a/0"), optional: false },
             out_value: OUT_TEXT,
