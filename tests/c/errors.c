@@ -86,7 +86,7 @@ static void outputs(taskhold_manager *manager) {
 
 static void payloads(taskhold_manager *manager) {
     static char large[2000];
-    char deep[2 * 128 + 8], *json = NULL, *error = NULL, *id = new_task(manager, NULL);
+    char deep[2 * 145 + 1], *json = NULL, *error = NULL, *id = new_task(manager, NULL);
     struct {
         const char *creation, *reason;
     } refused[] = {
@@ -110,13 +110,10 @@ static void payloads(taskhold_manager *manager) {
     CHECK_JSON(error, "/key", "taskId");
     drop(&error);
 
-    /* An object around 128 arrays. */
-    strcpy(deep, "{\"a\":");
-    memset(deep + 5, '[', 128);
-    memset(deep + 5 + 128, ']', 128);
-    strcpy(deep + 5 + 2 * 128, "}");
-    CHECK_REFUSED(TASKHOLD_LIMIT_EXCEEDED, "nesting_too_deep",
-                  taskhold_manager_complete_task(manager, id, deep, NULL, NULL, &json, &error));
+    memset(deep, '[', 145);
+    memset(deep + 145, ']', 145);
+    deep[2 * 145] = '\0';
+    CHECK_REFUSED(TASKHOLD_LIMIT_EXCEEDED, "nesting_too_deep", taskhold_json_get(deep, "", &json, &error));
     memset(large, ' ', sizeof large - 1);
     memcpy(large, "{}", 2);
     CHECK_REFUSED(TASKHOLD_LIMIT_EXCEEDED, "payload_too_large",
