@@ -116,6 +116,7 @@ bench: lib
 	@$(CARGO) bench --quiet --bench '*'
 
 bench-peers: lib
+	@[ -x benches/peers/run ] || { echo 'No comparison with other libraries is there yet: benches/peers/run'; exit 1; }
 	@benches/peers/run
 
 clean:
