@@ -52,7 +52,8 @@ lib:
 	@$(CARGO) rustc --quiet --release --lib --crate-type cdylib -- \
 		-C link-arg=-Wl,-soname,libtaskhold.so.0 -C link-arg=-Wl,-z,nodelete
 	@$(CARGO) rustc --quiet --release --lib --crate-type staticlib -- \
-		--print native-static-libs=$(abspath $(CARGO_TARGET_DIR))/native-static-libs.txt
+		--print native-static-libs=$(abspath $(CARGO_TARGET_DIR))/native-static-libs.txt \
+		2>$(CARGO_TARGET_DIR)/staticlib.log || { cat $(CARGO_TARGET_DIR)/staticlib.log; exit 1; }
 	@mkdir -p $(LIB)
 	@scripts/replace.sh $(CARGO_TARGET_DIR)/release/libtaskhold.so $(LIB)/libtaskhold.so.0
 	@scripts/replace.sh $(CARGO_TARGET_DIR)/release/libtaskhold.a $(LIB)/libtaskhold.a
@@ -62,9 +63,9 @@ lib:
 test: lib
 	@scripts/require.sh g++ nm
 	@echo 'Testing: Rust, C and C++ clients, documentation'
-	@$(CARGO) test --quiet
+	@$(CARGO) test --quiet --no-fail-fast
 	@echo 'Testing: injected panics'
-	@$(CARGO) test --quiet --features fault-injection --test ffi_panics
+	@$(CARGO) test --quiet --features fault-injection --test '*faults*' --test panics
 	@echo 'All tests passed.'
 
 lint:
@@ -92,22 +93,30 @@ verify: lib
 	@echo 'Verifying: C and C++ clients and the demo under valgrind and with sanitizers'
 	@TASKHOLD_VALGRIND=1 $(CARGO) test --quiet --test c_clients --test conversation --test readme
 	@echo 'Verifying: injected panics'
-	@$(CARGO) test --quiet --features fault-injection --test ffi_panics
+	@$(CARGO) test --quiet --features fault-injection --test '*faults*' --test panics
 	@$(MAKE) --no-print-directory deny
 	@echo 'Verified.'
 
-# Licenses, sources and known vulnerabilities of the dependencies.
+DENY := PATH="$$PATH:build/tools/bin" $(CARGO) deny --log-level error
+
 deny:
-	@$(CARGO) deny --version >/dev/null 2>&1 || { echo 'Installing cargo-deny'; \
-		$(CARGO) install --quiet --locked cargo-deny; }
-	@echo 'Verifying: dependencies'
-	@$(CARGO) deny --log-level error check
+	@command -v cargo-deny >/dev/null || [ -x build/tools/bin/cargo-deny ] || { \
+		echo 'Building cargo-deny into build/tools'; \
+		$(CARGO) install --quiet --locked --root build/tools cargo-deny; }
+	@echo 'Verifying: licenses, sources and versions of the dependencies'
+	@$(DENY) check bans licenses sources
+	@if $(DENY) fetch db 2>/dev/null; then \
+		echo 'Verifying: known vulnerabilities'; $(DENY) check advisories; \
+	else \
+		echo 'The advisory database cannot be reached: known vulnerabilities were NOT checked.'; \
+	fi
 
 bench: lib
 	@echo 'Measuring: the exported functions against anchors in the same process'
 	@$(CARGO) bench --quiet --bench '*'
 
 bench-peers: lib
+	@[ -x benches/peers/run ] || { echo 'No comparison with other libraries is there yet: benches/peers/run'; exit 1; }
 	@benches/peers/run
 
 clean:

@@ -71,46 +71,17 @@ fn wrap(comment: &mut String, item: &str) {
     for word in item.split(' ') {
         if line.len() + 1 + word.len() > 100 {
             let _ = writeln!(comment, "{line}");
-            line = " *   ".to_owned();
+            line.clear();
+            line.push_str(" *   ");
         }
         line = line + " " + word;
     }
     let _ = writeln!(comment, "{line}");
 }
 
-fn generate_error_documentation() -> String {
-    let mut page = "# Errors\n\nGenerated from `src/error.rs`; refresh with `TASKHOLD_BLESS=1 cargo test --test \
-                    header`.\n\nA function that can fail returns a status. On failure its last parameter \
-                    `out_error`, unless NULL, gets a\nJSON object with `status`, `reason` and `message`, and with \
-                    `key` and `limit` where there is one.\n"
-        .to_owned();
-    for status in Status::ALL {
-        let _ = writeln!(
-            page,
-            "\n## `TASKHOLD_{}` ({})\n\n{}",
-            status.name().to_uppercase(),
-            status.code(),
-            status.description()
-        );
-        let reasons: Vec<_> = Reason::ALL.iter().filter(|reason| reason.status() == *status).collect();
-        if !reasons.is_empty() {
-            page.push_str("\n| reason | meaning |\n|---|---|\n");
-        }
-        for reason in reasons {
-            let _ = writeln!(page, "| `{}` | {} |", reason.name(), reason.description());
-        }
-    }
-    page
-}
-
 #[test]
 fn the_header_is_up_to_date() {
     generated::check("include/taskhold.h", &generate_header());
-}
-
-#[test]
-fn the_error_documentation_is_up_to_date() {
-    generated::check("docs/errors.md", &generate_error_documentation());
 }
 
 /// The names that a C compiler sees: identifiers outside of comments and strings.

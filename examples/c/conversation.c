@@ -191,6 +191,9 @@ int main(int argc, char **argv) {
         outcome = play(&demo, argv[at]);
     }
     closed = close_all(&demo);
+    if (outcome == DONE && closed == DONE) {
+        puts("\nThe conversation is over; every handle is closed.");
+    }
     if (fflush(stdout) != 0) {
         fputs("standard output cannot be written\n", stderr);
         return FAILED;

@@ -100,7 +100,7 @@ void format_time(int64_t epoch_ms, char out[32]);
 
 /* One file of steps per system. */
 int task_request(struct demo *demo, const char *step);
-int task_worker(struct demo *demo, const char *step, const char *action);
+int task_worker(struct demo *demo, const char *step, const char *name);
 int session_step(struct demo *demo, const char *step, const char *action);
 int a2a_step(struct demo *demo, const char *step, const char *action);
 

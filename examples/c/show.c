@@ -98,32 +98,38 @@ static size_t put_compact(const char *at, size_t length, int print) {
     return printed;
 }
 
-/* A value on one line where it fits, else one line per member. taskhold bounds the depth of what comes here. */
-static void put_value(const char *value, size_t length, int indent, size_t column) {
+/* A value, broken between members where a line would get too long; gives the column behind it. taskhold bounds
+   the depth of what comes here. */
+static size_t put_value(const char *value, size_t length, int indent, size_t column) {
     const char *cursor = value;
     struct span name, member;
+    size_t compact = put_compact(value, length, 0);
     int first = 1;
-    if ((*value != '{' && *value != '[') || column + put_compact(value, length, 0) <= WIDTH) {
+    if ((*value != '{' && *value != '[') || column + compact <= WIDTH) {
         put_compact(value, length, 1);
-        return;
+        return column + compact;
     }
     putchar(*value);
+    column++;
     while (json_next_member(&cursor, &name, &member)) {
-        size_t used = (size_t)indent + INDENT;
-        fputs(first ? "\n" : ",\n", stdout);
+        size_t label = *value == '{' ? name.length + strlen("\"\": ") : 0;
+        if (!first) {
+            int fits = column + 2 + label + put_compact(member.start, member.length, 0) < WIDTH;
+            putchar(',');
+            putchar(fits ? ' ' : '\n');
+            column = fits ? column + 2 : (size_t)indent + INDENT;
+            put_indent(fits ? 0 : indent + INDENT);
+        }
         first = 0;
-        put_indent(indent + INDENT);
-        if (*value == '{') {
+        if (label > 0) {
             putchar('"');
             put_bytes(name.start, name.length);
             fputs("\": ", stdout);
-            used += name.length + 4;
         }
-        put_value(member.start, member.length, indent + INDENT, used + 1);
+        column = put_value(member.start, member.length, indent + INDENT, column + label);
     }
-    putchar('\n');
-    put_indent(indent);
     putchar(value[length - 1]);
+    return column + 1;
 }
 
 /* A JSON text wrapped; any other text, such as a broken request, as it is. */

@@ -222,37 +222,33 @@ static int cancelation_requested(struct demo *demo, const char *task) {
     return show_outcome(demo, status, error);
 }
 
-/* {"worker": "…", "task": "${task1}", "message": "…", …} */
-int task_worker(struct demo *demo, const char *step, const char *action) {
-    const char *task, *message, *options, *payload = NULL, *payload_name = NULL;
+/* What a worker can do, and the member of the step that it needs for it. */
+static const struct action {
+    const char *name;
+    const char *payload;
+} actions[] = {
+    {"working", NULL}, {"request_input", "inputRequests"}, {"complete", "result"},         {"fail", "error"},
+    {"cancel", NULL},  {"take_responses", NULL},           {"cancelation_requested", NULL}};
+
+static const struct action *find_action(const char *name) {
+    size_t at;
+    for (at = 0; at < sizeof actions / sizeof *actions; at++) {
+        if (strcmp(actions[at].name, name) == 0) {
+            return &actions[at];
+        }
+    }
+    return NULL;
+}
+
+static int act(struct demo *demo, const char *action, const char *task, const char *payload,
+               const char *message, const char *options) {
     char *record = NULL, *error = NULL;
     taskhold_status status;
-    int outcome;
-
-    if (strcmp(action, "advance") == 0) {
-        outcome = step_members_known(demo, step, " worker ms ");
-        return outcome == DONE ? advance(demo, step) : outcome;
+    if (strcmp(action, "take_responses") == 0) {
+        return take_responses(demo, task);
     }
-    if (strcmp(action, "request_input") == 0) {
-        payload_name = "inputRequests";
-    } else if (strcmp(action, "complete") == 0) {
-        payload_name = "result";
-    } else if (strcmp(action, "fail") == 0) {
-        payload_name = "error";
-    }
-    outcome = step_members_known(demo, step, " worker task message options inputRequests result error ");
-    if (outcome != DONE || (outcome = step_required_string(demo, step, "task", &task)) != DONE ||
-        (outcome = step_string(demo, step, "message", &message)) != DONE ||
-        (outcome = step_value(demo, step, "options", &options)) != DONE ||
-        (payload_name != NULL &&
-         (outcome = step_required_value(demo, step, payload_name, &payload)) != DONE)) {
-        return outcome;
-    }
-    printf("\nworker: %s ", action);
-    show_name(demo, task);
-    putchar('\n');
-    if (payload != NULL) {
-        show_json(demo, payload);
+    if (strcmp(action, "cancelation_requested") == 0) {
+        return cancelation_requested(demo, task);
     }
     if (strcmp(action, "working") == 0) {
         status = taskhold_manager_mark_task_working(demo->tasks, task, message, options, &record, &error);
@@ -264,14 +260,38 @@ int task_worker(struct demo *demo, const char *step, const char *action) {
             taskhold_manager_complete_task(demo->tasks, task, payload, message, options, &record, &error);
     } else if (strcmp(action, "fail") == 0) {
         status = taskhold_manager_fail_task(demo->tasks, task, payload, message, options, &record, &error);
-    } else if (strcmp(action, "cancel") == 0) {
-        status = taskhold_manager_cancel_task(demo->tasks, task, message, options, &record, &error);
-    } else if (strcmp(action, "take_responses") == 0) {
-        return take_responses(demo, task);
-    } else if (strcmp(action, "cancelation_requested") == 0) {
-        return cancelation_requested(demo, task);
     } else {
-        return bad_input(demo, "a worker does not know this action", NULL);
+        status = taskhold_manager_cancel_task(demo->tasks, task, message, options, &record, &error);
     }
     return finish(demo, status, record, error);
+}
+
+/* {"worker": "…", "task": "${task1}", "message": "…", …} */
+int task_worker(struct demo *demo, const char *step, const char *name) {
+    const char *task, *message, *options, *payload = NULL;
+    const struct action *action = find_action(name);
+    int outcome;
+
+    if (strcmp(name, "advance") == 0) {
+        outcome = step_members_known(demo, step, " worker ms ");
+        return outcome == DONE ? advance(demo, step) : outcome;
+    }
+    if (action == NULL) {
+        return bad_input(demo, "a worker does not know this action", NULL);
+    }
+    outcome = step_members_known(demo, step, " worker task message options inputRequests result error ");
+    if (outcome != DONE || (outcome = step_required_string(demo, step, "task", &task)) != DONE ||
+        (outcome = step_string(demo, step, "message", &message)) != DONE ||
+        (outcome = step_value(demo, step, "options", &options)) != DONE ||
+        (action->payload != NULL &&
+         (outcome = step_required_value(demo, step, action->payload, &payload)) != DONE)) {
+        return outcome;
+    }
+    printf("\nworker: %s ", name);
+    show_name(demo, task);
+    putchar('\n');
+    if (payload != NULL) {
+        show_json(demo, payload);
+    }
+    return act(demo, name, task, payload, message, options);
 }

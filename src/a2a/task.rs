@@ -39,25 +39,27 @@ struct Status<'a> {
 impl<'a> Document<'a> {
     /// Validates `text` and reads it.
     pub fn parse(text: &'a str, maximum_bytes: u64) -> Result<Self> {
-        let task = json::parse(text, maximum_bytes)?;
+        let mut members = [None; 5];
+        let task = json::parse_members(text, maximum_bytes, &mut |member| {
+            let place = match member.key().as_ref() {
+                "id" => 0,
+                "contextId" => 1,
+                "status" => 2,
+                "history" => 3,
+                "artifacts" => 4,
+                _ => return,
+            };
+            members[place] = Some(member);
+        })?;
         if task.kind() != Kind::Object {
             return Err(Error::new(Reason::InvalidPayload, "a task must be a JSON object"));
         }
-        let mut id = None;
-        let mut context_id = None;
-        let mut status = None;
-        let mut history = None;
-        let mut artifacts = None;
-        for member in task.members() {
-            match member.key().as_ref() {
-                "id" => id = Some(read_id(member.value)?),
-                "contextId" => context_id = read_context_id(member.value)?,
-                "status" => status = Some(read_status(member.value)?),
-                "history" => history = Some(index(task, member, "history", true)?),
-                "artifacts" => artifacts = Some(index(task, member, "artifacts", false)?),
-                _ => {}
-            }
-        }
+        let [id, context_id, status, history, artifacts] = members;
+        let id = id.map(|member| read_id(member.value)).transpose()?;
+        let context_id = context_id.map(|member| read_context_id(member.value)).transpose()?.flatten();
+        let status = status.map(|member| read_status(member.value)).transpose()?;
+        let history = history.map(|member| index(task, member, "history", true)).transpose()?;
+        let artifacts = artifacts.map(|member| index(task, member, "artifacts", false)).transpose()?;
         let id = id.ok_or_else(|| invalid("id", "a task must have an id"))?;
         let status = status.ok_or_else(|| invalid("status", "a task must have a status"))?;
         Ok(Self {

@@ -8,7 +8,7 @@ use std::borrow::Cow;
 /// The decoded form of what stands between a string's quotes.
 #[inline]
 pub(super) fn decode(inside: &str) -> Cow<'_, str> {
-    match inside.find('\\') {
+    match inside.bytes().position(|byte| byte == b'\\') {
         None => Cow::Borrowed(inside),
         Some(at) => Cow::Owned(decode_escapes(inside, at)),
     }

@@ -16,7 +16,7 @@ use std::borrow::Cow;
 
 use crate::error::Result;
 
-pub use validate::{parse, parse_bytes};
+pub use validate::{parse, parse_bytes, parse_given_out, parse_members};
 pub use walk::{Elements, Members};
 
 /// Deepest nesting accepted.

@@ -7,7 +7,10 @@ use crate::error::{Error, Reason, Result};
 
 use super::decode::{hex4, is_high_surrogate, is_low_surrogate};
 use super::keys::Keys;
-use super::{MAXIMUM_DEPTH, Value, scan};
+use super::{JsonMember, MAXIMUM_DEPTH, Value, scan};
+
+/// Levels that this library's own documents add around a payload, at most.
+const OWN_LEVELS: u32 = 16;
 
 /// Most bytes of any text: spans within a text are kept in 32 bits.
 const MAXIMUM_TEXT_BYTES: u64 = u32::MAX as u64;
@@ -16,6 +19,33 @@ const MAXIMUM_TEXT_BYTES: u64 = u32::MAX as u64;
 /// (by decoded name), no lone surrogate escapes, at most `maximum_bytes` and [`MAXIMUM_DEPTH`]. Surrounding
 /// white space is accepted and is not part of the value.
 pub fn parse(text: &str, maximum_bytes: u64) -> Result<Value<'_>> {
+    parse_nested(text, maximum_bytes, MAXIMUM_DEPTH, &mut |_| {})
+}
+
+/// [`parse`] for a text that this library may have given out: around a payload as deep as is accepted there
+/// are a few levels of its own, and there is no limit of bytes.
+pub fn parse_given_out(text: &str) -> Result<Value<'_>> {
+    parse_nested(text, u64::MAX, MAXIMUM_DEPTH + OWN_LEVELS, &mut |_| {})
+}
+
+/// [`parse`] that shows the members of the outermost object as it passes them, which saves a walk. Each is
+/// valid by then; whether the whole text is, is known at the end.
+#[inline]
+pub fn parse_members<'a>(
+    text: &'a str,
+    maximum_bytes: u64,
+    visit: &mut impl FnMut(JsonMember<'a>),
+) -> Result<Value<'a>> {
+    parse_nested(text, maximum_bytes, MAXIMUM_DEPTH, visit)
+}
+
+#[inline]
+fn parse_nested<'a>(
+    text: &'a str,
+    maximum_bytes: u64,
+    maximum_depth: u32,
+    visit: &mut impl FnMut(JsonMember<'a>),
+) -> Result<Value<'a>> {
     let maximum_bytes = maximum_bytes.min(MAXIMUM_TEXT_BYTES);
     if text.len() as u64 > maximum_bytes {
         return Err(Error::new(Reason::PayloadTooLarge, "the JSON text has more bytes than the limit")
@@ -23,7 +53,7 @@ pub fn parse(text: &str, maximum_bytes: u64) -> Result<Value<'_>> {
     }
     let bytes = text.as_bytes();
     let start = scan::skip_space(bytes, 0);
-    let end = value(text, start)?;
+    let end = value(text, start, maximum_depth, visit)?;
     if scan::skip_space(bytes, end) != text.len() {
         return Err(malformed());
     }
@@ -44,9 +74,9 @@ fn malformed() -> Error {
 }
 
 #[cold]
-fn too_deep() -> Error {
+fn too_deep(maximum_depth: u32) -> Error {
     Error::new(Reason::NestingTooDeep, "the JSON text is nested deeper than the limit")
-        .with_limit(u64::from(MAXIMUM_DEPTH))
+        .with_limit(maximum_depth.into())
 }
 
 #[cold]
@@ -67,18 +97,25 @@ fn byte(bytes: &[u8], at: usize) -> u8 {
 
 /// The value that begins at `at`, with everything in it, gives the place where it ends; so do all functions
 /// below for what they are named after.
-fn value(text: &str, mut at: usize) -> Result<usize> {
+#[inline]
+fn value<'a>(
+    text: &'a str,
+    mut at: usize,
+    maximum_depth: u32,
+    visit: &mut impl FnMut(JsonMember<'a>),
+) -> Result<usize> {
     let bytes = text.as_bytes();
     let mut keys = Keys::new(text);
     let mut depth = 0;
-    // One bit per open container, the innermost lowest: set for an object.
-    let mut objects = 0_u128;
+    let mut open = OpenContainers::default();
+    // Where the current member of the outermost object begins.
+    let mut member = Start::default();
     loop {
         match byte(bytes, at) {
             b'"' => at = string(bytes, at)?,
             bracket @ (b'{' | b'[') => {
-                if depth == MAXIMUM_DEPTH {
-                    return Err(too_deep());
+                if depth == maximum_depth {
+                    return Err(too_deep(maximum_depth));
                 }
                 at = scan::skip_space(bytes, at + 1);
                 let is_object = bracket == b'{';
@@ -86,10 +123,14 @@ fn value(text: &str, mut at: usize) -> Result<usize> {
                     at += 1;
                 } else {
                     depth += 1;
-                    objects = (objects << 1) | u128::from(is_object);
+                    open.push(is_object);
                     if is_object {
                         keys.open();
-                        at = key(bytes, at, &mut keys)?;
+                        let start = key(bytes, at, &mut keys)?;
+                        at = start.value;
+                        if depth == 1 {
+                            member = start;
+                        }
                     }
                     continue;
                 }
@@ -105,13 +146,23 @@ fn value(text: &str, mut at: usize) -> Result<usize> {
             if depth == 0 {
                 return Ok(at);
             }
-            let in_object = objects & 1 == 1;
+            let in_object = open.innermost_is_object();
+            if depth == 1 && in_object {
+                visit(JsonMember {
+                    raw_key: &text[member.key..member.key_end],
+                    value: Value::trusted(&text[member.value..at]),
+                });
+            }
             at = scan::skip_space(bytes, at);
             match byte(bytes, at) {
                 b',' => {
                     at = scan::skip_space(bytes, at + 1);
                     if in_object {
-                        at = key(bytes, at, &mut keys)?;
+                        let start = key(bytes, at, &mut keys)?;
+                        at = start.value;
+                        if depth == 1 {
+                            member = start;
+                        }
                     }
                     break;
                 }
@@ -121,14 +172,50 @@ fn value(text: &str, mut at: usize) -> Result<usize> {
             }
             at += 1;
             depth -= 1;
-            objects >>= 1;
+            open.pop();
         }
     }
 }
 
+/// One bit per open container, the innermost lowest: set for an object.
+#[derive(Default)]
+struct OpenContainers {
+    inner: u128,
+    outer: u16,
+}
+
+const _: () = assert!(MAXIMUM_DEPTH + OWN_LEVELS <= u128::BITS + u16::BITS);
+
+impl OpenContainers {
+    #[inline]
+    fn push(&mut self, is_object: bool) {
+        self.outer = (self.outer << 1) | (self.inner >> 127) as u16;
+        self.inner = (self.inner << 1) | u128::from(is_object);
+    }
+
+    #[inline]
+    fn pop(&mut self) {
+        self.inner = (self.inner >> 1) | (u128::from(self.outer & 1) << 127);
+        self.outer >>= 1;
+    }
+
+    #[inline]
+    fn innermost_is_object(&self) -> bool {
+        self.inner & 1 == 1
+    }
+}
+
+/// Where the parts of a member begin.
+#[derive(Clone, Copy, Default)]
+struct Start {
+    key: usize,
+    key_end: usize,
+    value: usize,
+}
+
 /// A key with its colon, up to the value.
 #[inline]
-fn key(bytes: &[u8], start: usize, keys: &mut Keys<'_>) -> Result<usize> {
+fn key(bytes: &[u8], start: usize, keys: &mut Keys<'_>) -> Result<Start> {
     if byte(bytes, start) != b'"' {
         return Err(malformed());
     }
@@ -140,11 +227,12 @@ fn key(bytes: &[u8], start: usize, keys: &mut Keys<'_>) -> Result<usize> {
     if !keys.add(start + 1, at, escaped) {
         return Err(duplicate_key());
     }
-    at = scan::skip_space(bytes, at + 1);
+    let key_end = at + 1;
+    at = scan::skip_space(bytes, key_end);
     if byte(bytes, at) != b':' {
         return Err(malformed());
     }
-    Ok(scan::skip_space(bytes, at + 1))
+    Ok(Start { key: start, key_end, value: scan::skip_space(bytes, at + 1) })
 }
 
 /// A string whose opening quote is at `at`.

@@ -2,6 +2,7 @@
 #define _POSIX_C_SOURCE 200809L
 #include "check.h"
 
+#include <stdlib.h>
 #include <string.h>
 #include <sys/types.h>
 #include <sys/wait.h>
@@ -26,6 +27,23 @@ static void child(taskhold_store *store, taskhold_manager *manager, taskhold_eve
     CHECK(write(ids_out, own_id, strlen(own_id)) == (ssize_t)strlen(own_id));
     drop(&own_id);
     CHECK(taskhold_manager_close(own) == TASKHOLD_OK);
+}
+
+/* A process that ends with its handles open ends as usual. */
+static void ends_without_close(void) {
+    int status = 0;
+    pid_t pid = fork();
+    CHECK(pid >= 0);
+    if (pid == 0) {
+        taskhold_manager *manager = NULL;
+        char *error = NULL, *id;
+        CHECK_OK(taskhold_manager_open(NULL, NULL, &manager, &error));
+        id = new_task(manager, NULL);
+        drop(&id);
+        exit(0);
+    }
+    CHECK(waitpid(pid, &status, 0) == pid);
+    CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
 }
 
 int main(void) {
@@ -70,5 +88,6 @@ int main(void) {
     CHECK(taskhold_events_close(events) == TASKHOLD_OK);
     CHECK(taskhold_manager_close(manager) == TASKHOLD_OK);
     CHECK(taskhold_store_close(store) == TASKHOLD_OK);
+    ends_without_close();
     return finished();
 }

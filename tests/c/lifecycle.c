@@ -1,6 +1,7 @@
 /* The life of a task, a session and an A2A task, over one store on a manual clock. */
 #include "check.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #define NAME_REQUEST                                                                                         \
@@ -114,10 +115,100 @@ static void task_over_the_wire(taskhold_manager *manager) {
     drop(&id);
 }
 
+/* The creation belongs to the caller again when the call returns. */
+static void creation_is_copied(taskhold_manager *manager) {
+    char creation[] =
+        "{\"endpoint\": \"/mcp\", \"authorizationPartition\": \"alice\", \"origin\": {\"name\": \"x\"}}";
+    char *record = NULL, *found = NULL, *error = NULL, *id;
+    CHECK_OK(taskhold_manager_create_task(manager, creation, &record, &error));
+    memset(creation, '#', sizeof creation - 1);
+    id = get_json(record, "/task/taskId");
+    CHECK_OK(taskhold_manager_find_authorized_task(manager, "/mcp", "alice", id, &found, &error));
+    CHECK(strcmp(found, record) == 0);
+    CHECK_JSON(found, "/origin", "{\"name\": \"x\"}");
+    drop(&found);
+    drop(&record);
+    drop(&id);
+}
+
+/* Asks for what the tool never declared, then corrects it. */
+static void corrected_round(taskhold_manager *manager) {
+    char request[200], *record = NULL, *response = NULL, *error = NULL, *id;
+    CHECK_OK(taskhold_manager_create_task(
+        manager, "{\"endpoint\": \"/mcp\", \"origin\": 1, \"declaredInputRequests\": [\"elicitation/form\"]}",
+        &record, &error));
+    id = get_json(record, "/task/taskId");
+    drop(&record);
+    snprintf(request, sizeof request,
+             "{\"jsonrpc\": \"2.0\", \"id\": 1, \"method\": \"tasks/get\", \"params\": {\"taskId\": \"%s\"}}",
+             id);
+    CHECK_OK(taskhold_manager_request_task_input(manager, id, "{\"roots\": {\"method\": \"roots/list\"}}",
+                                                 NULL, NULL, NULL, &error));
+    CHECK_OK(taskhold_manager_handle_request(manager, "/mcp", NULL, CAPABLE, request, &response, &error));
+    CHECK_JSON(response, "/error/code", "-32603");
+    drop(&response);
+    CHECK_OK(taskhold_manager_mark_task_working(manager, id, NULL, NULL, &record, &error));
+    CHECK_JSON(record, "/revision", "3"); /* the failed read counts nowhere */
+    drop(&record);
+    CHECK_OK(taskhold_manager_request_task_input(manager, id, NAME_REQUEST, NULL, NULL, NULL, &error));
+    CHECK_OK(taskhold_manager_handle_request(manager, "/mcp", NULL, CAPABLE, request, &response, &error));
+    CHECK_JSON(response, "/result/inputRequests/name/method", "elicitation/create");
+    CHECK_JSON(response, "/result/inputRequests/roots", NULL);
+    drop(&response);
+    drop(&id);
+}
+
+/* Without a store of its own a manager's tasks end with it. */
+static void private_state_is_lost(void) {
+    taskhold_manager *manager = NULL;
+    char *record = NULL, *error = NULL, *id;
+    CHECK_OK(taskhold_manager_open(NULL, NULL, &manager, &error));
+    id = new_task(manager, NULL);
+    CHECK(taskhold_manager_close(manager) == TASKHOLD_OK);
+    CHECK_OK(taskhold_manager_open(NULL, NULL, &manager, &error));
+    CHECK_OK(taskhold_manager_find_task(manager, id, &record, &error));
+    CHECK(record == NULL);
+    drop(&id);
+    CHECK(taskhold_manager_close(manager) == TASKHOLD_OK);
+}
+
+/* Expired tasks leave the memory as other calls come by; nobody has to ask for it. */
+static void expired_tasks_are_removed(taskhold_clock *clock) {
+    taskhold_store *store = NULL;
+    taskhold_manager *manager = NULL;
+    char *stats = NULL, *record = NULL, *error = NULL, *id, *pending;
+    int at, calls;
+    CHECK_OK(taskhold_store_open("memory:", NULL, clock, &store, &error));
+    CHECK_OK(taskhold_manager_open(store, "{\"taskTimeToLiveMs\": 1000}", &manager, &error));
+    for (at = 0; at < 100; at++) {
+        id = new_task(manager, NULL);
+        drop(&id);
+    }
+    CHECK_OK(taskhold_clock_advance(clock, 1000, &error));
+    CHECK_OK(taskhold_store_stats(store, &stats, &error));
+    pending = get_json(stats, "/expiredPending");
+    CHECK(strcmp(pending, "0") != 0);
+    drop(&stats);
+    for (calls = 0; calls < 1000 && strcmp(pending, "0") != 0; calls++) {
+        drop(&pending);
+        id = new_task(manager, NULL);
+        CHECK_OK(taskhold_manager_find_task(manager, id, &record, &error));
+        drop(&record);
+        drop(&id);
+        CHECK_OK(taskhold_store_stats(store, &stats, &error));
+        pending = get_json(stats, "/expiredPending");
+        drop(&stats);
+    }
+    CHECK(strcmp(pending, "0") == 0);
+    drop(&pending);
+    CHECK(taskhold_store_close(store) == TASKHOLD_OK);
+    CHECK(taskhold_manager_close(manager) == TASKHOLD_OK);
+}
+
 static void tasks(taskhold_store *store, taskhold_clock *clock) {
     taskhold_manager *manager = NULL;
     char *json = NULL, *error = NULL, *id;
-    CHECK_OK(taskhold_manager_open(store, "{\"taskTimeToLiveMs\": 60000, \"maximumRetainedTasks\": 5}",
+    CHECK_OK(taskhold_manager_open(store, "{\"taskTimeToLiveMs\": 60000, \"maximumRetainedTasks\": 7}",
                                    &manager, &error));
     CHECK_OK(taskhold_manager_options(manager, &json, &error));
     CHECK_JSON(json, "/taskTimeToLiveMs", "60000");
@@ -126,6 +217,8 @@ static void tasks(taskhold_store *store, taskhold_clock *clock) {
     task_with_input(manager);
     task_ends(manager);
     task_over_the_wire(manager);
+    creation_is_copied(manager);
+    corrected_round(manager);
     CHECK_OK(taskhold_manager_list_tasks(manager, "{\"status\": \"completed\"}", &json, &error));
     CHECK_JSON(json, "/records/0/task/status", "completed");
     CHECK_JSON(json, "/records/1", NULL);
@@ -261,7 +354,9 @@ int main(void) {
     CHECK(taskhold_abi_version() == TASKHOLD_ABI_VERSION);
     CHECK_OK(taskhold_clock_open_manual(0, &clock, &error));
     CHECK_OK(taskhold_store_open(NULL, NULL, clock, &store, &error));
+    private_state_is_lost();
     tasks(store, clock);
+    expired_tasks_are_removed(clock);
     sessions(store, clock);
     a2a(store, clock);
     CHECK_OK(taskhold_store_stats(store, &json, &error));

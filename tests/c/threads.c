@@ -2,6 +2,7 @@
 #define _POSIX_C_SOURCE 200809L
 #include "check.h"
 
+#include <dirent.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
@@ -72,6 +73,48 @@ static void *replace(void *argument) {
                                             worker->shared->updated, &replaced, &error));
     worker->won = replaced == 1;
     return NULL;
+}
+
+static void *take(void *argument) {
+    struct worker *worker = argument;
+    char *responses = NULL, *error = NULL;
+    meet(worker->shared);
+    CHECK_OK(taskhold_manager_take_task_input_responses(worker->shared->manager, worker->shared->id, NULL,
+                                                        &responses, &error));
+    worker->won = strcmp(responses, "{}") != 0;
+    drop(&responses);
+    return NULL;
+}
+
+/* Each answer is taken by one thread only. */
+static void racing_takes(struct shared *shared) {
+    struct worker workers[THREADS];
+    char *id, *error = NULL;
+    int round;
+    for (round = 0; round < 20; round++) {
+        id = new_task(shared->manager, NULL);
+        shared->id = id;
+        CHECK_OK(taskhold_manager_request_task_input(
+            shared->manager, id, "{\"roots\": {\"method\": \"roots/list\"}}", NULL, NULL, NULL, &error));
+        CHECK_OK(taskhold_manager_update_task(shared->manager, "/mcp", NULL, id,
+                                              "{\"roots\": {\"roots\": []}}", NULL, NULL, &error));
+        run(shared, workers, take);
+        CHECK(join(workers) == 1);
+        drop(&id);
+    }
+}
+
+/* The library works on the threads that call it. */
+static void no_thread_was_started(void) {
+    DIR *threads = opendir("/proc/self/task");
+    const struct dirent *entry;
+    int count = 0;
+    CHECK(threads != NULL);
+    while ((entry = readdir(threads)) != NULL) {
+        count += entry->d_name[0] != '.';
+    }
+    CHECK(closedir(threads) == 0);
+    CHECK(count == 1);
 }
 
 static void races(struct shared *shared) {
@@ -167,8 +210,13 @@ int main(void) {
     CHECK_OK(taskhold_manager_open(NULL, "{\"maximumRetainedTasks\": 10000000}", &shared.manager, &error));
     CHECK_OK(taskhold_session_store_open(NULL, NULL, &shared.sessions, &error));
 
+    id = new_task(shared.manager, NULL);
+    drop(&id);
+    no_thread_was_started();
+
     CHECK(pthread_barrier_init(&shared.start, NULL, THREADS) == 0);
     races(&shared);
+    racing_takes(&shared);
 
     /* Any number of waiters see a change. */
     id = new_task(shared.manager, NULL);

@@ -18,6 +18,9 @@ use crate::error::Result;
 
 const STRIPES: usize = 64;
 
+/// Expired rows that a listing removes before it looks, so that it seldom has to leave any out.
+const SWEEP_PER_LISTING: usize = 256;
+
 /// Place in the listing order. `Reverse(None)`, an absent timestamp, comes last.
 type Key = (Reverse<Option<i64>>, Arc<str>);
 type Ordered = BTreeMap<Key, Arc<Entry<A2aRow>>>;
@@ -226,24 +229,45 @@ impl Indexed for SessionRow {
 
 impl A2aTable for MemoryTable<A2aRow> {
     fn list(&self, query: &A2aQuery<'_>, visit: &mut dyn FnMut(&A2aRow)) -> Result<A2aFound> {
+        self.sweep_all(SWEEP_PER_LISTING);
         let tick_ns = self.tick_ns();
         let fits = |row: &A2aRow| {
             query.context_id.is_none_or(|context| row.context_id.as_deref() == Some(context))
                 && query.state.is_none_or(|state| *row.state == *state)
+                && query.status_timestamp_from_ms.is_none_or(|from| row.status_timestamp_ms >= Some(from))
         };
-        let page = self.index.page(query);
-        for entry in &page.entries {
-            // A row may have changed since its place was read; it is shown as it is now, if it still fits.
-            entry.read(tick_ns, |row| {
-                if fits(row) {
-                    visit(row);
-                }
+        let mut page = self.index.page(query);
+        // Expired rows that are not removed yet stand in the indexes and are not there for anyone.
+        let total = page.total.map(|mut total| {
+            self.for_each_expired(tick_ns, |row| {
+                total = total.saturating_sub(u64::from(row.owner.as_deref() == query.owner && fits(row)));
+            });
+            total
+        });
+        let mut shown = 0;
+        loop {
+            for entry in &page.entries {
+                // A row may have changed since its place was read; it is shown as it is now, if it still fits.
+                entry.read(tick_ns, |row| {
+                    if fits(row) {
+                        visit(row);
+                        shown += 1;
+                    }
+                });
+            }
+            let next = page.next.map(|(Reverse(status_timestamp_ms), id)| A2aPosition {
+                status_timestamp_ms,
+                id: id.as_ref().to_owned(),
+            });
+            if next.is_none() || shown == query.limit {
+                return Ok(A2aFound { total, next, corrupt: Vec::new() });
+            }
+            page = self.index.page(&A2aQuery {
+                after: next.as_ref(),
+                limit: query.limit - shown,
+                count: false,
+                ..*query
             });
         }
-        let next = page.next.map(|(Reverse(status_timestamp_ms), id)| A2aPosition {
-            status_timestamp_ms,
-            id: id.as_ref().to_owned(),
-        });
-        Ok(A2aFound { total: page.total, next, corrupt: Vec::new() })
     }
 }

@@ -39,7 +39,7 @@ impl Sum {
     }
 }
 
-/// Expired rows that are not removed yet are among the counts; `expiredPending` says how many.
+/// Expired rows that are not removed yet are among no count but `expiredPending` and `bytes`.
 pub(super) fn render(
     tasks: &[Arc<MemoryTable<TaskRow>>],
     sessions: &[Arc<MemoryTable<SessionRow>>],

@@ -198,9 +198,20 @@ pub(super) fn list_sql(query: &A2aQuery<'_>, columns: &str, pages: bool) -> Stri
 /// The place of `status_order` among them.
 const STATUS_ORDER_COLUMN: usize = 15;
 
-struct Listed {
-    position: A2aPosition,
-    row: std::result::Result<A2aRow, Unreadable>,
+enum Listed {
+    Row(A2aRow),
+    Unreadable(A2aPosition),
+}
+
+impl Listed {
+    fn position(&self) -> A2aPosition {
+        match self {
+            Self::Row(row) => {
+                A2aPosition { status_timestamp_ms: row.status_timestamp_ms, id: row.id.to_string() }
+            }
+            Self::Unreadable(position) => position.clone(),
+        }
+    }
 }
 
 impl A2aTable for SqlTable<A2aRow> {
@@ -224,41 +235,56 @@ impl A2aTable for SqlTable<A2aRow> {
             (9, &most),
         ];
         let (mut listed, total) = self.shared.read(|connection| {
+            let Some(count_sql) = &count_sql else {
+                return Ok((page(connection, &page_sql, &values, self.shared.ticks, now.tick_ns)?, None));
+            };
             // One snapshot for the page and its count.
             let snapshot = connection.unchecked_transaction()?;
-            let total = count_sql.as_ref().map(|sql| {
-                let mut count = snapshot.prepare_cached(sql)?;
+            let total = {
+                let mut count = snapshot.prepare_cached(count_sql)?;
                 bind(&mut count, &values)?;
                 let mut rows = count.raw_query();
-                rows.next()?.map_or(Ok(0), |row| row.get::<_, i64>(0))
-            });
-            let total = total.transpose()?;
-            let mut page = snapshot.prepare_cached(&page_sql)?;
-            bind(&mut page, &values)?;
-            let listed = page.raw_query().mapped(|columns| {
-                let order = columns.get_ref(STATUS_ORDER_COLUMN)?.as_i64().unwrap_or(NO_STATUS_TIMESTAMP);
-                let row =
-                    A2aRow::read(&mut Reader::new(columns, HEAD_COLUMNS), self.shared.ticks, now.tick_ns);
-                let status_timestamp_ms = (order != NO_STATUS_TIMESTAMP).then(|| order.saturating_neg());
-                Ok(Listed { position: A2aPosition { status_timestamp_ms, id: id_of(columns) }, row })
-            });
-            let listed = listed.collect::<rusqlite::Result<Vec<_>>>()?;
-            drop(page);
+                rows.next()?.map_or(Ok(0), |row| row.get::<_, i64>(0))?
+            };
+            let listed = page(&snapshot, &page_sql, &values, self.shared.ticks, now.tick_ns)?;
             snapshot.commit()?;
-            Ok((listed, total))
+            Ok((listed, Some(total)))
         })?;
         let is_more = listed.len() > query.limit;
         listed.truncate(query.limit);
         let mut found = A2aFound { total: total.map(i64::unsigned_abs), ..A2aFound::default() };
-        found.next = listed.last().filter(|_| is_more).map(|last| last.position.clone());
-        for Listed { position, row } in listed {
-            match row {
-                Ok(row) => visit(&row),
-                Err(Unreadable) => found.corrupt.push(position.id),
+        found.next = listed.last().filter(|_| is_more).map(Listed::position);
+        for listed in listed {
+            match listed {
+                Listed::Row(row) => visit(&row),
+                Listed::Unreadable(position) => found.corrupt.push(position.id),
             }
         }
         Ok(found)
     }
+}
+
+/// The rows of a page, read in one go so that no cursor outlives the read.
+fn page(
+    connection: &rusqlite::Connection,
+    sql: &str,
+    values: &[(usize, &dyn ToSql)],
+    ticks: Ticks,
+    now_tick: i64,
+) -> rusqlite::Result<Vec<Listed>> {
+    let mut page = connection.prepare_cached(sql)?;
+    bind(&mut page, values)?;
+    let listed = page.raw_query().mapped(|columns| {
+        Ok(match A2aRow::read(&mut Reader::new(columns, HEAD_COLUMNS), ticks, now_tick) {
+            Ok(row) => Listed::Row(row),
+            Err(Unreadable) => {
+                let order = columns.get_ref(STATUS_ORDER_COLUMN)?.as_i64().unwrap_or(NO_STATUS_TIMESTAMP);
+                let status_timestamp_ms = (order != NO_STATUS_TIMESTAMP).then(|| order.saturating_neg());
+                Listed::Unreadable(A2aPosition { status_timestamp_ms, id: id_of(columns) })
+            }
+        })
+    });
+    listed.collect()
 }
 
 /// Binds those of `values` that the statement has a place for.

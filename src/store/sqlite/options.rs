@@ -31,8 +31,11 @@ pub(super) struct Options {
 
 impl Options {
     pub(super) fn parse(text: Option<&str>) -> Result<Self> {
-        let known = ["durability", "busyTimeoutMs", "allowNetworkFileSystem"];
-        let object = Object::parse(text, &known, DEFAULT_MAXIMUM_PAYLOAD_BYTES)?;
+        let object = Object::parse(
+            text,
+            &["durability", "busyTimeoutMs", "allowNetworkFileSystem"],
+            DEFAULT_MAXIMUM_PAYLOAD_BYTES,
+        )?;
         let durability = match object.string("durability")?.as_deref() {
             None | Some("full") => Durability::Full,
             Some("normal") => Durability::Normal,
