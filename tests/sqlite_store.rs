@@ -478,3 +478,50 @@ fn a_file_that_cannot_be_written_is_refused() {
     assert_eq!(open_error(&folder.url("agents.db"), None).0, Status::Unavailable);
     assert_eq!(open_error(&folder.url("new.db"), None).0, Status::Unavailable);
 }
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_second_opener_in_this_process_is_found() {
+    let folder = Folder::new();
+    let path = folder.path.join("agents.db");
+    drop(open(&folder));
+    let other = std::fs::File::open(&path).unwrap();
+    assert_eq!(open_error(&folder.url("agents.db"), None).1, Reason::StorageUnavailable);
+    drop(other);
+    let store = open(&folder);
+    let tasks = TaskManager::open(&store, None).unwrap();
+    create(&tasks);
+    assert_eq!(json(store.check().unwrap().as_str())["ok"], true);
+    // What another SQLite does when it closes the file: the system drops every lock of the process.
+    drop(std::fs::File::open(&path).unwrap());
+    let findings = json(store.check().unwrap().as_str());
+    assert_eq!(findings["problems"].as_array().unwrap().len(), 1, "{findings}");
+    let refused = tasks.create_task(CREATION).unwrap_err();
+    assert_eq!(refused.reason(), Reason::StorageUnavailable);
+    drop((tasks, store));
+    create(&TaskManager::open(&open(&folder), None).unwrap());
+}
+
+/// A file that version 1 wrote, committed when that version was made. It stays readable for ever.
+#[test]
+fn the_first_versions_file_stays_readable() {
+    let folder = Folder::new();
+    let fixture = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/sqlite-1.db");
+    std::fs::copy(fixture, folder.path.join("agents.db")).unwrap();
+    // The instant at which it was written.
+    let clock = Arc::new(ManualClock::new(1_764_498_600_000).unwrap());
+    let store = Store::open(Some(&folder.url("agents.db")), Some(QUICK), Clock::Manual(clock)).unwrap();
+    let tasks = TaskManager::open(&store, None).unwrap();
+    let sessions = SessionStore::open(&store, None).unwrap();
+    let provider = StateProvider::open(&store, None).unwrap();
+    let page = json(tasks.list_tasks(Some(r#"{"includePayload": true}"#)).unwrap().as_str());
+    let expected = include_str!("fixtures/sqlite-1.json");
+    let session = json(sessions.find_by_session_id("session").unwrap().unwrap().as_str());
+    let listed = r#"{"historyLength": 5, "includeArtifacts": true, "includeRevisions": true}"#;
+    let a2a = json(provider.list_tasks(Some("owner"), Some(listed)).unwrap().as_str());
+    let found = serde_json::json!({"tasks": page, "session": session, "a2a": a2a});
+    assert_eq!(found, json(expected));
+    assert_eq!(json(store.check().unwrap().as_str())["ok"], true);
+    let id = page["records"][0]["task"]["taskId"].as_str().unwrap();
+    tasks.mark_task_working(id, Some("on with it"), None).unwrap();
+}

@@ -89,7 +89,7 @@ impl Findings {
 
 pub(super) fn render(shared: &Shared) -> Result<Text> {
     let now = shared.now();
-    let findings = match shared.read(|connection| Findings::of(connection, shared, now)) {
+    let mut findings = match shared.read(|connection| Findings::of(connection, shared, now)) {
         Ok(findings) => findings,
         // A file that SQLite itself gives up on is a finding, too.
         Err(error) if error.reason() == failure::corrupt_file().reason() => {
@@ -97,6 +97,9 @@ pub(super) fn render(shared: &Shared) -> Result<Text> {
         }
         Err(error) => return Err(error),
     };
+    if shared.guard.check(true).is_err() {
+        findings.problems.push("something else in this process dropped the locks of the file".to_owned());
+    }
     let mut text = Text::with_capacity(256);
     text.push_str("{\"backend\":\"sqlite\",\"ok\":");
     let ok = findings.problems.is_empty() && findings.unreadable_count == 0;
