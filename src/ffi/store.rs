@@ -61,6 +61,10 @@ pub unsafe extern "C" fn taskhold_store_open(
         // SAFETY: strings are NULL or NUL-terminated and stay until the function returns (header, "Strings").
         let (url, options) = unsafe { (optional_text("url", url)?, optional_text("options", options)?) };
         store.require("out_store")?;
+        #[cfg(all(feature = "sqlite", target_os = "linux"))]
+        if url.is_some_and(|url| url.starts_with("sqlite:")) {
+            super::fork_sqlite::watch()?;
+        }
         store.set(handle::open(Store::open(url, options, clock)?)?);
         Ok(())
     })

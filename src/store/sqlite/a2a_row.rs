@@ -275,14 +275,12 @@ fn page(
     let mut page = connection.prepare_cached(sql)?;
     bind(&mut page, values)?;
     let listed = page.raw_query().mapped(|columns| {
-        Ok(match A2aRow::read(&mut Reader::new(columns, HEAD_COLUMNS), ticks, now_tick) {
-            Ok(row) => Listed::Row(row),
-            Err(Unreadable) => {
-                let order = columns.get_ref(STATUS_ORDER_COLUMN)?.as_i64().unwrap_or(NO_STATUS_TIMESTAMP);
-                let status_timestamp_ms = (order != NO_STATUS_TIMESTAMP).then(|| order.saturating_neg());
-                Listed::Unreadable(A2aPosition { status_timestamp_ms, id: id_of(columns) })
-            }
-        })
+        if let Ok(row) = A2aRow::read(&mut Reader::new(columns, HEAD_COLUMNS), ticks, now_tick) {
+            return Ok(Listed::Row(row));
+        }
+        let order = columns.get_ref(STATUS_ORDER_COLUMN)?.as_i64().unwrap_or(NO_STATUS_TIMESTAMP);
+        let status_timestamp_ms = (order != NO_STATUS_TIMESTAMP).then(|| order.saturating_neg());
+        Ok(Listed::Unreadable(A2aPosition { status_timestamp_ms, id: id_of(columns) }))
     });
     listed.collect()
 }

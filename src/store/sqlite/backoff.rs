@@ -58,10 +58,9 @@ impl Backoff {
     }
 
     fn rest(&self, age: Duration) -> Duration {
-        let patience = 1.0 - (age.as_secs_f64() / IMPATIENT_AFTER.as_secs_f64()).min(1.0);
-        let longest = SHORTEST_REST + LONGEST_REST.mul_f64(patience);
-        let share = (self.next_random() >> 11) as f64 / (1u64 << 53) as f64;
-        longest.mul_f64(share)
+        let left = IMPATIENT_AFTER.saturating_sub(age);
+        let longest = SHORTEST_REST + LONGEST_REST * as_micros(left) / as_micros(IMPATIENT_AFTER);
+        Duration::from_micros(self.next_random() % u64::from(as_micros(longest)))
     }
 
     fn next_random(&self) -> u64 {
@@ -73,6 +72,10 @@ impl Backoff {
         self.random.store(x, Ordering::Relaxed);
         x
     }
+}
+
+fn as_micros(duration: Duration) -> u32 {
+    u32::try_from(duration.as_micros()).unwrap_or(u32::MAX)
 }
 
 /// How long a process writes without a pause while others write too.

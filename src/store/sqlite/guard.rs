@@ -15,10 +15,13 @@ use crate::error::{Error, Reason, Result};
 type Identity = (u64, u64);
 
 /// How many stores of which process have a file open. A forked child finds its parent's here.
-static OPEN: Mutex<Option<HashMap<Identity, (u32, u32)>>> = Mutex::new(None);
+static OPEN: Mutex<Option<OpenFiles>> = Mutex::new(None);
+
+/// Process and count by file.
+type OpenFiles = HashMap<Identity, (u32, u32)>;
 
 /// The table of open files, unless another thread keeps it for long: a fork may have left it locked.
-fn open_files() -> Option<MutexGuard<'static, Option<HashMap<Identity, (u32, u32)>>>> {
+fn open_files() -> Option<MutexGuard<'static, Option<OpenFiles>>> {
     for _ in 0..10_000 {
         match OPEN.try_lock() {
             Ok(files) => return Some(files),

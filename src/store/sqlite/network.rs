@@ -8,7 +8,7 @@ use std::path::Path;
 /// Whether `folder` lies on a network or shared-folder file system. What cannot be told is none.
 #[cfg(target_os = "linux")]
 pub(super) fn is_network(folder: &Path) -> bool {
-    rustix::fs::statfs(folder).is_ok_and(|stats| is_network_magic(stats.f_type as u64 & 0xffff_ffff))
+    rustix::fs::statfs(folder).is_ok_and(|stats| is_network_magic(stats.f_type.cast_unsigned() & 0xffff_ffff))
 }
 
 #[cfg(not(target_os = "linux"))]

@@ -15,7 +15,7 @@ pub(super) const APPLICATION_ID: i64 = 0x746b_6864;
 const MIGRATIONS: [&str; 1] = [VERSION_1];
 
 /// The version that this library writes.
-pub(super) const VERSION: i64 = MIGRATIONS.len() as i64;
+pub(super) const VERSION: i64 = 1;
 
 const VERSION_1: &str = "
 CREATE TABLE names (

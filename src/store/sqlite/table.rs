@@ -250,7 +250,9 @@ impl<R: SqlRow> SqlTable<R> {
         }
         let listeners = self.listeners.read().unwrap_or_else(PoisonError::into_inner).clone();
         for listener in listeners.iter().filter_map(Weak::upgrade) {
-            rows.iter().for_each(|row| listener.expired(row));
+            for row in rows {
+                listener.expired(row);
+            }
         }
     }
 }

@@ -283,7 +283,9 @@ impl Watch {
         while let Some(row) = rows.next()? {
             let number: i64 = row.get(0)?;
             if number > listening.last + 1 {
-                hubs.iter().for_each(|(_, hub)| hub.lag());
+                for (_, hub) in &hubs {
+                    hub.lag();
+                }
             }
             listening.last = number;
             let (writer, name): (i64, i64) = (row.get(1)?, row.get(2)?);
