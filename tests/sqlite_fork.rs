@@ -77,6 +77,8 @@ fn a_child_has_locks_of_its_own() {
     // SAFETY: this process has no other thread inside the library; the child ends without returning.
     let child = unsafe { libc::fork() };
     if child == 0 {
+        // Either side hears the other's end as the end of its pipe.
+        drop((from_child, to_child));
         let life = std::panic::catch_unwind(move || {
             let opened = Opened::new(&url);
             let first = opened.create();
@@ -89,7 +91,6 @@ fn a_child_has_locks_of_its_own() {
         // SAFETY: ends the child as a kill would, with the store open.
         unsafe { libc::_exit(i32::from(life.is_err())) };
     }
-    // Whoever ends early is heard as the end of its pipe.
     drop((to_parent, from_parent));
     let mut ids = [[0; 36]; 2];
     from_child.read_exact(&mut ids[0]).unwrap();
