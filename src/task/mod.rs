@@ -175,7 +175,7 @@ impl TaskManager {
 
     pub fn take_task_input_responses(&self, task_id: &str, options: Option<&str>) -> Result<Text> {
         check_identifier(task_id, "task_id")?;
-        let preconditions = options::take_options(options)?;
+        let preconditions = options::transition_options(options)?;
         let mut responses = Text::with_capacity(0);
         self.table.transact(task_id, None, &mut |row, _| {
             fault::point("task_transition");

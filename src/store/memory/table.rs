@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, Rw
 
 use hashbrown::{DefaultHashBuilder, HashTable};
 
-use super::super::{Change, Decide, ExpiryListener, Row, Table};
+use super::super::{Change, Decide, ExpiryListener, Row, Table, is_too_roomy};
 use crate::clock::{Clock, Now};
 use crate::error::{Error, Reason, Result};
 use crate::events::Hub;
@@ -465,7 +465,7 @@ impl<R: Indexed> Shard<R> {
         if let Ok(found) = rows.find_entry(hash, |slot| Arc::ptr_eq(&slot.entry, entry)) {
             let (slot, _) = found.remove();
             // A table that once was large gives its room back.
-            if rows.capacity() > 64 && rows.len() < rows.capacity() / 8 {
+            if is_too_roomy(rows.len(), rows.capacity()) {
                 let keep = rows.len() * 2;
                 rows.shrink_to(keep, |slot| slot.hash);
             }
