@@ -279,7 +279,8 @@ impl TaskManager {
 
     pub fn publish_task_changed(&self, task_id: &str) -> Result<()> {
         check_identifier(task_id, "task_id")?;
-        self.announce_changed(task_id);
+        self.table.hub().publish(EventKind::Changed, task_id)?;
+        self.subscribers.tell(task_id);
         Ok(())
     }
 

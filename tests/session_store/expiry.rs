@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use serde_json::Value;
 use taskhold::session::SessionStore;
 
-use crate::support::{at, change, create, find, initialize, is_there, next, world};
+use crate::support::{World, at, change, create, find, initialize, is_there, next, world};
 
 /// Takes what expired, as (reason, session id) pairs.
 fn taken(sessions: &SessionStore) -> Vec<(String, String)> {
@@ -139,10 +139,11 @@ fn the_longest_timeouts_do_not_overflow() {
 }
 
 #[test]
-fn steps_of_the_wall_clock_change_no_expiry() {
+fn steps_of_the_wall_clock_change_no_expiry_in_memory() {
     const HOUR_MS: i64 = 3_600_000;
     for step in [-HOUR_MS, HOUR_MS] {
-        let (world, sessions) = world(r#"{"idleTimeoutMs":1000,"initializationTimeoutMs":1000}"#);
+        let world = World::in_memory();
+        let sessions = world.open(r#"{"idleTimeoutMs":1000,"initializationTimeoutMs":1000}"#);
         for id in ["idle", "uninitialized", "touched", "pinned"] {
             create(&sessions, id);
         }

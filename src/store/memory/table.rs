@@ -255,7 +255,7 @@ impl<R: Indexed> MemoryTable<R> {
         let Some(slot) = rows.find(hash, |slot| slot.hash == hash && *slot.entry.id == *id) else {
             drop(rows);
             return Ok(match decide(None, now)? {
-                Change::Put(row) => Attempt::Insert(row),
+                Change::Put(row) | Change::PutUnannounced(row) => Attempt::Insert(row),
                 Change::Keep | Change::Remove => Attempt::Done,
             });
         };
@@ -266,7 +266,7 @@ impl<R: Indexed> MemoryTable<R> {
         };
         match decide(Some(old), now)? {
             Change::Keep => {}
-            Change::Put(new) => {
+            Change::Put(new) | Change::PutUnannounced(new) => {
                 self.index.replaced(entry, old, &new);
                 shard.gauges.replace(old, &new);
                 match (old.takes_slot(), new.takes_slot()) {
