@@ -41,10 +41,7 @@ def _functions() -> dict[str, Function]:
 
 
 FUNCTIONS = _functions()
-CONSTANTS = {
-    name: int(value, 0)
-    for name, value in re.findall(r"^#define (TASKHOLD_\w+) (\d+)$", TEXT, flags=re.M)
-}
+CONSTANTS = {name: int(value, 0) for name, value in re.findall(r"^#define (TASKHOLD_\w+) (\d+)$", TEXT, flags=re.M)}
 STATUSES = {
     name.removeprefix("TASKHOLD_").lower(): value
     for name, value in CONSTANTS.items()

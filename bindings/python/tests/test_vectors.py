@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 import taskhold
 from header import FUNCTIONS
 from taskhold import _native

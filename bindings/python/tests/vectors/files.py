@@ -80,9 +80,7 @@ def read_case(file: str, given: Any, number: int = 0) -> Case:
     assert given.get("raw", True) is True
     backends = set(given.get("backends", BACKENDS))
     assert backends <= BACKENDS
-    case = Case(
-        file, given["name"], number, backends, given.get("epoch_ms", DEFAULT_EPOCH_MS), given.get("raw", False)
-    )
+    case = Case(file, given["name"], number, backends, given.get("epoch_ms", DEFAULT_EPOCH_MS), given.get("raw", False))
     handles = {"clock": "clock", "store": "store"}
     case.steps = [read_step(step, handles) for step in given["steps"]]
     assert case.steps

@@ -13,7 +13,7 @@ from vectors.matching import parse
 from vectors.values import c_text
 
 _NAMES = {number: name for name, number in STATUSES.items()}
-_OUTPUTS = {"char **": ctypes.c_char_p, "int32_t *": ctypes.c_int32, "uint64_t *": ctypes.c_uint64}
+_OUTPUTS: dict[str, Any] = {"char **": ctypes.c_char_p, "int32_t *": ctypes.c_int32, "uint64_t *": ctypes.c_uint64}
 _free = _native.lib.taskhold_string_free
 
 
