@@ -15,7 +15,7 @@ import pytest
 
 import taskhold
 from running import environment
-from taskhold import StateProvider, Store, TaskManager, __main__
+from taskhold import StateProvider, Store, TaskManager, __main__, _native
 
 DURABLE = pytest.mark.skipif(
     "sqlite" not in taskhold.describe()["backends"], reason="this library has no durable store to look into"
@@ -154,6 +154,23 @@ def test_stats(store: Store, capsys: pytest.CaptureFixture[str], monkeypatch: py
     (stats,) = piped(capsys, "stats", "memory:")
     assert (stats["backend"], stats["tasks"]["working"]) == ("memory", 1)
     assert "tasks.working            1" in on_terminal(monkeypatch, "stats", "memory:")
+
+
+def test_check(store: Store, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    if not hasattr(_native.lib, "taskhold_store_check"):
+        assert __main__.main(["check", "memory:"]) == 1
+        assert capsys.readouterr().err == "taskhold: this library has no check\n"
+        with pytest.raises(taskhold.UnsupportedError):
+            store.check()
+        return
+    (found,) = piped(capsys, "check", "memory:")
+    assert found["ok"] is True
+    assert found == store.check()
+    assert on_terminal(monkeypatch, "check", "memory:") == ["the store is sound"]
+    damaged = {"ok": False, "problems": ["torn"], "unreadable": [{"kind": "task", "name": "n", "id": "x"}]}
+    monkeypatch.setattr(Store, "check_json", lambda _: json.dumps(damaged))
+    assert __main__.main(["check", "memory:"]) == 1
+    assert json.loads(capsys.readouterr().out) == damaged
 
 
 def test_refusals(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

@@ -15,12 +15,16 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from . import Events, StateProvider, Store, TaskholdError, TaskManager, json_get, version
+from . import Events, StateProvider, Store, TaskholdError, TaskManager, UnsupportedError, json_get, version
 from ._json import loads
 from .types import Revisioned
 
 _STATUSES = ("working", "input_required", "completed", "failed", "cancelled")
 _PAGE = 100
+
+
+class Unsound(Exception):
+    """The check was carried out and found something: it is printed already."""
 
 
 class Refused(Exception):
@@ -40,6 +44,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 1
     except Refused as refused:
         print(f"taskhold: {refused}", file=sys.stderr)
+        return 1
+    except Unsound:
         return 1
     except KeyboardInterrupt:
         return 130
@@ -152,7 +158,21 @@ def _stats(store: Store, given: argparse.Namespace) -> None:
 
 
 def _check(store: Store, given: argparse.Namespace) -> None:
-    raise Refused("this library has no check")
+    try:
+        text = store.check_json()
+    except UnsupportedError:
+        raise Refused("this library has no check") from None
+    if not sys.stdout.isatty():
+        print(_one_line(text))
+    else:
+        found = loads(text)
+        for problem in found["problems"]:
+            print(_printable(f"problem      {problem}"))
+        for record in found["unreadable"]:
+            print(_printable(f"unreadable   {record['kind']} {record['id']} of {record['name']}"))
+        print("the store is sound" if found["ok"] else "the store is not sound")
+    if json_get(text, "/ok") != "true":
+        raise Unsound
 
 
 # Output

@@ -11,7 +11,7 @@ from ._async import offload
 from ._handles import Handle, asynchronous, parsed
 from ._json import options as options_text
 from ._native import lib
-from .types import StoreOptions, StoreStats
+from .types import StoreCheck, StoreOptions, StoreStats
 
 if TYPE_CHECKING:
     from ._waits import TaskWaits
@@ -144,6 +144,23 @@ class Store(Handle):
     stats = parsed(stats_json, StoreStats)
     stats_async = asynchronous(stats)
     stats_json_async = asynchronous(stats_json)
+
+    def check_json(self) -> str:
+        """Look through the store, for operators: whether it is sound, and which records cannot be read.
+
+        It reads every record and repairs nothing; what is wrong with the store is in the result.
+
+        Raises:
+            UnavailableError: the storage failed.
+            UnsupportedError: ``unsupported_function``: the library is older than this function.
+
+        Source: ``taskhold_store_check``.
+        """
+        return self._text(_native.later("taskhold_store_check"))
+
+    check = parsed(check_json, StoreCheck)
+    check_async = asynchronous(check)
+    check_json_async = asynchronous(check_json)
 
 
 class StoreClient(Handle):

@@ -297,6 +297,27 @@ class StoreStats(TypedDict):
     eventQueues: int
 
 
+class UnreadableRecord(TypedDict):
+    """A record that cannot be read."""
+
+    kind: Literal["task", "session", "a2a"]
+    name: str
+    id: str
+
+
+class StoreCheck(TypedDict):
+    """What a look through a store found; both lists have the first 100."""
+
+    ok: bool
+    problems: list[str]
+    unreadable: list[UnreadableRecord]
+    backend: NotRequired[str]
+    schemaVersion: NotRequired[int]
+    newestSchemaVersion: NotRequired[int]
+    records: NotRequired[int]
+    unreadableCount: NotRequired[int]
+
+
 class Description(TypedDict):
     """What the library is and can."""
 

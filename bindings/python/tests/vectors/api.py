@@ -128,6 +128,7 @@ METHODS: dict[str, Callable[[Arguments], Method]] = {
     "clock_advance": lambda a: ("advance", [a["ms"]], {}),
     "clock_step_wall": lambda a: ("step_wall", [a["ms"]], {}),
     "store_stats": _alone("stats"),
+    "store_check": _alone("check"),
     "manager_options": _alone("options"),
     "manager_create_task": _creation,
     "manager_find_task": _of_id("find_task"),
