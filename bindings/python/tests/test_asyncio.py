@@ -5,14 +5,17 @@ from __future__ import annotations
 import asyncio
 import gc
 import os
+import sys
 import threading
 import time
 from collections.abc import Callable, Coroutine
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 import taskhold
+from running import environment
 from taskhold import ClosedError, ManualClock, NotFoundError, StateProvider, Store, TaskManager
 from taskhold._async import offload
 
@@ -408,3 +411,70 @@ def test_waits_come_and_go_without_growth() -> None:
         assert taskhold.describe()["liveHandles"] == handles + 1
 
     run(main)
+
+
+DURABLE = pytest.mark.skipif(
+    "sqlite" not in taskhold.describe()["backends"], reason="this library has no durable store to wait for"
+)
+
+# In a process of its own: a second SQLite in this one would take the library's file locks away when it closes.
+LOCKER = """
+import sqlite3, sys
+connection = sqlite3.connect(sys.argv[1], isolation_level=None)
+connection.execute("BEGIN IMMEDIATE")
+print("locked", flush=True)
+sys.stdin.readline()
+connection.execute("ROLLBACK")
+connection.close()
+"""
+
+
+@DURABLE
+def test_the_loop_goes_on_while_a_durable_store_is_locked(tmp_path: Path) -> None:
+    async def main() -> None:
+        file = tmp_path / "store.db"
+        tasks = await TaskManager.open_async(f"sqlite:{file}")
+        record = await tasks.create_task_async("/mcp", {})
+        task_id = record["task"]["taskId"]
+        waiting = asyncio.create_task(tasks.wait_task_async(task_id, 1, timeout=30))
+        locker = await asyncio.create_subprocess_exec(
+            sys.executable, "-c", LOCKER, file, stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE
+        )
+        assert locker.stdout is not None
+        assert await locker.stdout.readline() == b"locked\n"
+        completing = [asyncio.create_task(tasks.complete_task_async(task_id, {"by": n})) for n in range(12)]
+        gaps: list[float] = []
+        last = time.monotonic()
+        until = last + 1
+        while last < until:
+            await asyncio.sleep(0.01)
+            now = time.monotonic()
+            gaps.append(now - last)
+            last = now
+        assert not any(one.done() for one in completing)
+        assert max(gaps) < 0.25
+        await locker.communicate(b"\n")
+        outcomes = await asyncio.gather(*completing, return_exceptions=True)
+        assert sum(isinstance(outcome, dict) for outcome in outcomes) == 1
+        assert (await waiting)["task"]["status"] == "completed"
+        tasks.close()
+
+    asyncio.run(asyncio.wait_for(main(), 60))
+
+
+@DURABLE
+def test_a_wait_on_a_durable_store_sees_another_process_and_an_expiry(tmp_path: Path) -> None:
+    async def main() -> None:
+        url = f"sqlite:{tmp_path / 'store.db'}"
+        tasks = await TaskManager.open_async(url, task_time_to_live_ms=30_000)
+        task_id = (await tasks.create_task_async("/mcp", {}))["task"]["taskId"]
+        waiting = asyncio.create_task(tasks.wait_task_async(task_id, 1, timeout=30))
+        complete = "import sys, taskhold; taskhold.TaskManager(sys.argv[1]).complete_task(sys.argv[2], {})"
+        other = await asyncio.create_subprocess_exec(sys.executable, "-c", complete, url, task_id, env=environment())
+        assert await other.wait() == 0
+        assert (await waiting)["revision"] == 2
+        brief = await TaskManager.open_async(url, task_time_to_live_ms=200)
+        with pytest.raises(NotFoundError):
+            await brief.wait_task_async((await brief.create_task_async("/mcp", {}))["task"]["taskId"], 1, timeout=30)
+
+    asyncio.run(asyncio.wait_for(main(), 60))

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import json
 from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any
 
+from ._errors import LimitExceededError
 from ._native import call_text, lib, text
 from .types import Payload
 
@@ -62,8 +64,10 @@ def composed(members: Mapping[str, Any], payloads: frozenset[str]) -> bytes:
     for name, value in members.items():
         if name in payloads and isinstance(value, str | bytes):
             member = payload(value)
-            # The library reads it as one value, so that no text can smuggle in a member beside itself.
-            call_text(lib.taskhold_json_get, member, _NOWHERE)
+            # The library reads it as one value, so that no text can smuggle in a member beside itself. One that
+            # is too deep to be read is too deep for every call, which names its own limit.
+            with contextlib.suppress(LimitExceededError):
+                call_text(lib.taskhold_json_get, member, _NOWHERE)
         else:
             member = text(dumps(value))
         parts.append(text(dumps(camel(name))) + b":" + member)
