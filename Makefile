@@ -22,21 +22,34 @@ LINK := -L$(LIB) -ltaskhold -Wl,-rpath,'$$ORIGIN/../lib'
 CONVERSATION := $(filter-out examples/c/quickstart.c,$(wildcard examples/c/*.c))
 export TASKHOLD_LIBRARY = $(CURDIR)/$(LIB)/libtaskhold.so
 
-.PHONY: help demo test lib lint setup bench bench-peers verify deny clean
+PYTHON ?= python3
+VENV := build/python
+# The package as it lies in the tree, over the library in $(LIB).
+RUN_PYTHON := PYTHONPATH=$(CURDIR)/bindings/python/src
+
+.PHONY: help demo demo-python test test-python lib lint setup verify deny clean
+.PHONY: bench bench-python bench-peers bench-python-peers
 
 help:
 	@echo 'make demo         build the library and play examples/c: MCP tasks, MCP sessions, A2A tasks'
-	@echo 'make test         every test: Rust, C, C++, documentation'
+	@echo 'make demo-python  play examples/python: a task, and an MCP server with its client'
+	@echo 'make test         every test: Rust, C, C++, Python, documentation'
+	@echo 'make test-python  the Python ones alone'
 	@echo 'make lib          $(LIB)/libtaskhold.so and libtaskhold.a; everything else takes them from there'
-	@echo 'make lint         formatting and warnings as errors, Rust and C'
+	@echo 'make lint         formatting and warnings as errors, Rust, C and Python'
 	@echo 'make verify       C clients under valgrind and sanitizers, injected panics, dependency audit'
 	@echo 'make bench        speed, against anchors in the same process'
-	@echo 'make bench-peers  speed, against other libraries'
+	@echo 'make bench-peers  speed, against other libraries; bench-python-peers: against a2a-python'
 	@echo 'make setup        the Debian packages that all of this needs (a Rust toolchain is assumed)'
 	@echo 'make clean        remove what was built'
 
 demo: lib $(DEMO)/conversation
 	@$(DEMO)/conversation examples/c/conversation.jsonl examples/c/sessions.jsonl examples/c/a2a.jsonl
+
+demo-python: lib
+	@scripts/require.sh $(PYTHON)
+	@$(RUN_PYTHON) $(PYTHON) examples/python/quickstart.py
+	@$(RUN_PYTHON) $(PYTHON) examples/python/server.py --demo
 
 # The binary depends on the library by name, so `lib` need not run first when only the program is wanted.
 $(DEMO)/conversation: $(CONVERSATION) examples/c/demo.h include/taskhold.h | lib
@@ -66,9 +79,22 @@ test: lib
 	@$(CARGO) test --quiet --no-fail-fast
 	@echo 'Testing: injected panics'
 	@$(CARGO) test --quiet --features fault-injection --test '*faults*' --test panics
+	@$(MAKE) --no-print-directory test-python
 	@echo 'All tests passed.'
 
-lint:
+test-python: lib $(VENV)/tools
+	@echo 'Testing: Python'
+	@cd bindings/python && $(CURDIR)/$(VENV)/bin/python -X dev -m pytest -q
+
+# The tools of the Python tests, in an environment of their own: Debian's Python lets nobody install into it.
+$(VENV)/tools: bindings/python/requirements-dev.txt
+	@scripts/require.sh $(PYTHON) python3-venv
+	@echo 'Installing the tools of the Python tests into $(VENV)'
+	@$(PYTHON) -m venv --clear $(VENV)
+	@$(VENV)/bin/pip install --quiet --disable-pip-version-check -r bindings/python/requirements-dev.txt
+	@touch $@
+
+lint: $(VENV)/tools
 	@scripts/require.sh gcc g++ cc-headers
 	@echo 'Checking: rustfmt'
 	@$(CARGO) fmt --check
@@ -82,10 +108,14 @@ lint:
 		$(CXX) $(CXX_WARNINGS) -fsyntax-only -Iinclude -Itests/c "$$file" || exit 1; done
 	@if command -v clang-format >/dev/null; then echo 'Checking: clang-format'; \
 		clang-format --dry-run --Werror examples/c/*.[ch] tests/c/*.[ch] tests/cpp/*.cpp; fi
+	@echo 'Checking: ruff and mypy --strict'
+	@cd bindings/python && $(CURDIR)/$(VENV)/bin/ruff format --quiet --check . ../../examples/python
+	@cd bindings/python && $(CURDIR)/$(VENV)/bin/ruff check --quiet . ../../examples/python
+	@cd bindings/python && $(CURDIR)/$(VENV)/bin/mypy --no-error-summary
 	@echo 'No complaints.'
 
 setup:
-	@scripts/require.sh make gcc g++ cc-headers nm pkg-config valgrind clang
+	@scripts/require.sh make gcc g++ cc-headers nm pkg-config valgrind clang $(PYTHON) python3-venv
 	@echo 'Everything is there.'
 
 verify: lib
@@ -114,6 +144,22 @@ deny:
 bench: lib
 	@echo 'Measuring: the exported functions against anchors in the same process'
 	@$(CARGO) bench --quiet --bench '*'
+	@$(MAKE) --no-print-directory bench-python
+
+bench-python: lib
+	@scripts/require.sh $(PYTHON)
+	@echo 'Measuring: the Python package against the C calls below it'
+	@$(RUN_PYTHON) $(PYTHON) bindings/python/benches/overhead.py
+
+bench-python-peers: lib $(VENV)-peers/installed
+	@echo 'Measuring: the Python package against a2a-python'
+	@$(RUN_PYTHON) $(VENV)-peers/bin/python bindings/python/benches/peers.py
+
+$(VENV)-peers/installed: bindings/python/benches/requirements.txt
+	@scripts/require.sh $(PYTHON) python3-venv
+	@$(PYTHON) -m venv --clear $(VENV)-peers
+	@$(VENV)-peers/bin/pip install --quiet --disable-pip-version-check -r $<
+	@touch $@
 
 bench-peers: lib
 	@[ -x benches/peers/run ] || { echo 'No comparison with other libraries is there yet: benches/peers/run'; exit 1; }
