@@ -24,7 +24,7 @@ public final class TaskEvents implements AutoCloseable, Flow.Publisher<TaskEvent
     /** A timeout that does not end. */
     private static final int FOREVER = -1;
 
-    private final Handle handle;
+    final Handle handle;
     private final ExecutorService waiting = Background.pool("taskhold-events", 1);
 
     /** Held by the thread whose turn it is to take an event. */
