@@ -35,7 +35,7 @@ final class Library {
                 name = backend.name();
                 break;
             } catch (LinkageError refusal) {
-                tried.add(backend.name() + ": " + refusal.getMessage());
+                tried.add(backend.name() + ": " + chain(refusal));
             }
         }
         if (loaded == null) {
@@ -73,11 +73,17 @@ final class Library {
                 }
             } catch (ServiceConfigurationError | LinkageError refusal) {
                 failures++;
-                tried.add(refusal.toString());
+                tried.add(chain(refusal));
             }
         }
         found.sort(Comparator.comparingInt(NativeBackend::preference).reversed());
         return found;
+    }
+
+    /** A failed initialiser has its reason in the cause only. */
+    private static String chain(Throwable refusal) {
+        Throwable cause = refusal.getCause();
+        return cause == null ? refusal.toString() : refusal + ", because of " + chain(cause);
     }
 
     private static UnsatisfiedLinkError failure(String message, List<String> tried) {

@@ -292,8 +292,16 @@ public final class TaskManager implements AutoCloseable {
      * @return the record, or the exception that {@link #waitTask} throws
      */
     public CompletableFuture<String> waitTaskAsync(String taskId, long seenRevision, Duration timeout) {
-        Waits.Wait wait = waits.begin(this, taskId, seenRevision);
         CompletableFuture<String> answer = new CompletableFuture<>();
+        try {
+            Optional<String> now = look(taskId, seenRevision);
+            if (now.isPresent()) {
+                return CompletableFuture.completedFuture(now.get());
+            }
+        } catch (TaskholdException refusal) {
+            return CompletableFuture.failedFuture(refusal);
+        }
+        Waits.Wait wait = waits.begin(this, taskId, seenRevision);
         wait.result.copy().orTimeout(Background.nanos(timeout), TimeUnit.NANOSECONDS).whenCompleteAsync(
                 (record, failure) -> {
                     if (failure == null) {
@@ -310,6 +318,11 @@ public final class TaskManager implements AutoCloseable {
             wait.result.cancel(false);
         });
         return answer;
+    }
+
+    /** The waits that go on. */
+    Waits waits() {
+        return waits;
     }
 
     /** The record if there is something to tell now. */

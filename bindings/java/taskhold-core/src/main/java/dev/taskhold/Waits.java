@@ -85,6 +85,11 @@ final class Waits {
         return wait;
     }
 
+    /** How many tasks are waited for. */
+    int count() {
+        return byTask.size();
+    }
+
     /** Ends every wait: the manager is being closed. */
     void close() {
         Handle open;
@@ -107,6 +112,9 @@ final class Waits {
             Optional<TaskEvent> event;
             try {
                 event = TaskEvents.take(events, LOOK_AGAIN_MS);
+            } catch (TaskholdException.InvalidHandle closedBetweenWaits) {
+                stop(closedWhileWaiting());
+                return;
             } catch (TaskholdException end) {
                 stop(end);
                 return;

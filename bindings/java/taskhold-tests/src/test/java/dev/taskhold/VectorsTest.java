@@ -1,5 +1,6 @@
 package dev.taskhold;
 
+import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.io.IOException;
@@ -8,6 +9,7 @@ import java.util.stream.Stream;
 import org.junit.jupiter.api.DynamicContainer;
 import org.junit.jupiter.api.DynamicTest;
 import org.junit.jupiter.api.Order;
+import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.TestFactory;
 
 /** The cases that all languages share, on every storage backend that needs no server. */
@@ -23,5 +25,20 @@ class VectorsTest {
                 cases.stream()
                         .filter(one -> one.isFor(backend))
                         .map(one -> DynamicTest.dynamicTest(one.title(), () -> Vectors.play(one, backend)))));
+    }
+
+    @Test
+    void aCaseThatDoesNotHoldFails() {
+        assertThrows(AssertionError.class, () -> Vectors.play(oneStep("\"out\": {\"subset\": {\"revision\": 2}}"), "memory"));
+        assertThrows(AssertionError.class, () -> Vectors.play(oneStep("\"status\": \"conflict\""), "memory"));
+        assertThrows(AssertionError.class, () -> Vectors.play(oneStep("\"unheardOf\": 1"), "memory"));
+    }
+
+    private static Vectors.Case oneStep(String expect) {
+        Object steps = JsonText.parse("""
+                [{"open": "manager", "as": "m"},
+                 {"call": "manager_create_task", "on": "m", "args": {"creation": {"endpoint": "", "origin": 1}},
+                  "expect": {%s}}]""".formatted(expect));
+        return new Vectors.Case("none", "one step", false, null, 0, JsonText.array(steps));
     }
 }
