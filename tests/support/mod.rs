@@ -8,6 +8,7 @@ pub mod exports;
 pub mod fixture;
 pub mod generated;
 pub mod header;
+pub mod hosts;
 pub mod running;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};

@@ -8,7 +8,6 @@
 #![forbid(unsafe_code)]
 
 use std::collections::BTreeMap;
-use std::collections::btree_map::OccupiedEntry;
 use std::hash::BuildHasher as _;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard, Weak};
@@ -164,6 +163,14 @@ enum Attempt<R> {
     InTheWay,
 }
 
+/// Why a new row was not stored.
+enum NotInserted<R> {
+    /// A row with its id is there.
+    Taken,
+    /// No slot is free. The row comes back.
+    Full(R),
+}
+
 impl<R: Indexed> MemoryTable<R> {
     pub(super) fn new(clock: Clock, hub: Arc<Hub>) -> Self {
         let shard = || Shard {
@@ -294,11 +301,21 @@ impl<R: Indexed> MemoryTable<R> {
         Some(row)
     }
 
-    /// Stores a new row, for which a slot is reserved. Gives it back when a row with its id is there.
-    fn insert(&self, shard: &Shard<R>, hash: u64, row: R) -> std::result::Result<(), R> {
+    /// Stores a new row, which takes a slot under `limit` if it is one that does.
+    fn insert(
+        &self,
+        shard: &Shard<R>,
+        hash: u64,
+        row: R,
+        limit: Option<u64>,
+    ) -> std::result::Result<(), NotInserted<R>> {
         let mut rows = write(&shard.rows);
         if rows.find(hash, |slot| slot.hash == hash && *slot.entry.id == *row.id()).is_some() {
-            return Err(row);
+            return Err(NotInserted::Taken);
+        }
+        // Only now: a row that is refused for its id must not keep another out for a moment.
+        if row.takes_slot() && !self.take_slot(limit) {
+            return Err(NotInserted::Full(row));
         }
         let entry = Arc::new(Entry {
             sequence: self.sequence.fetch_add(1, Ordering::Relaxed) + 1,
@@ -317,21 +334,31 @@ impl<R: Indexed> MemoryTable<R> {
         Ok(())
     }
 
-    /// Reserves a slot under `limit`. Expired rows give way, as many as it takes.
-    fn reserve(&self, limit: Option<u64>) -> Result<()> {
+    fn take_slot(&self, limit: Option<u64>) -> bool {
         let limit = limit.unwrap_or(u64::MAX);
+        let free = |slots: u64| (slots < limit).then(|| slots + 1);
+        self.slots.fetch_update(Ordering::SeqCst, Ordering::SeqCst, free).is_ok()
+    }
+
+    /// [`Self::insert`] for which expired rows give way, as many as it takes. False when the id is taken.
+    fn insert_making_room(&self, shard: &Shard<R>, hash: u64, row: R, limit: Option<u64>) -> Result<bool> {
+        let mut row = row;
+        let mut nothing_expired = false;
         loop {
-            let free = |slots: u64| (slots < limit).then(|| slots + 1);
-            if self.slots.fetch_update(Ordering::SeqCst, Ordering::SeqCst, free).is_ok() {
-                return Ok(());
-            }
-            if self.sweep_all(1) == 0 {
-                return Err(Error::new(
-                    Reason::CapacityExhausted,
-                    "the limit of retained records is reached",
-                )
-                .with_limit(limit));
-            }
+            row = match self.insert(shard, hash, row, limit) {
+                Ok(()) => return Ok(true),
+                Err(NotInserted::Taken) => return Ok(false),
+                Err(NotInserted::Full(_)) if nothing_expired => {
+                    return Err(Error::new(
+                        Reason::CapacityExhausted,
+                        "the limit of retained records is reached",
+                    )
+                    .with_limit(limit.unwrap_or(u64::MAX)));
+                }
+                Err(NotInserted::Full(row)) => row,
+            };
+            // Once more after a sweep that found nothing: others may have removed what had expired.
+            nothing_expired = self.sweep_all(1) == 0;
         }
     }
 
@@ -351,7 +378,7 @@ impl<R: Indexed> MemoryTable<R> {
     fn sweep_shard(&self, shard: &Shard<R>, tick_ns: i64, most: usize) -> usize {
         let mut removed = 0;
         while removed < most && shard.next_expiry.load(Ordering::Relaxed) <= tick_ns {
-            let Some(entry) = shard.pop_due(tick_ns) else { break };
+            let Some(entry) = shard.first_due(tick_ns) else { break };
             if self.retire(shard, &entry, tick_ns) {
                 removed += 1;
             }
@@ -359,7 +386,7 @@ impl<R: Indexed> MemoryTable<R> {
         removed
     }
 
-    /// Removes the row of `entry` if it expired; puts it back into the expiry index if it did not.
+    /// Removes the row of `entry` if it expired; moves it to its deadline in the expiry index if it did not.
     fn retire(&self, shard: &Shard<R>, entry: &Arc<Entry<R>>, tick_ns: i64) -> bool {
         let mut cell = write(&entry.cell);
         let Some(row) = &cell.row else {
@@ -420,11 +447,11 @@ impl<R: Indexed> Shard<R> {
         self.note_next(&expiry);
     }
 
-    fn pop_due(&self, tick_ns: i64) -> Option<Arc<Entry<R>>> {
-        let mut expiry = lock(&self.expiry);
-        let due = expiry.first_entry().filter(|first| first.key().0 <= tick_ns).map(OccupiedEntry::remove);
-        self.note_next(&expiry);
-        due
+    /// The entry that is due first. It stays in the index until its row is taken and the row's slot is free:
+    /// an index without due entries means that no expired row takes a slot.
+    fn first_due(&self, tick_ns: i64) -> Option<Arc<Entry<R>>> {
+        let expiry = lock(&self.expiry);
+        expiry.first_key_value().filter(|(key, _)| key.0 <= tick_ns).map(|(_, entry)| Arc::clone(entry))
     }
 
     fn note_next(&self, expiry: &ExpiryIndex<R>) {
@@ -487,19 +514,12 @@ impl<R: Indexed> Table<R> for MemoryTable<R> {
                 }
                 Attempt::InTheWay => self.retire_by_id(shard, hash, id, now.tick_ns),
                 Attempt::Insert(row) => {
-                    let takes_slot = row.takes_slot();
-                    if takes_slot {
-                        self.reserve(limit)?;
-                    }
-                    if self.insert(shard, hash, row).is_ok() {
+                    if self.insert_making_room(shard, hash, row, limit)? {
                         // Insertions walk over all shards, so that rows expire even where nobody looks.
                         let next = self.sweep_next.fetch_add(1, Ordering::Relaxed) % SHARDS;
                         self.sweep_shard(&self.shards[next], now.tick_ns, SWEEP_PER_CALL);
                         self.sweep_shard(shard, now.tick_ns, SWEEP_PER_CALL);
                         return Ok(());
-                    }
-                    if takes_slot {
-                        self.slots.fetch_sub(1, Ordering::SeqCst);
                     }
                 }
             }

@@ -1,0 +1,108 @@
+//! Races over one A2A task.
+
+use serde_json::json;
+
+use super::harness::race;
+use crate::support::calls::Failure;
+use crate::support::hosts::{Clock, Provider, Store, reason};
+
+fn task(state: &str, by: usize) -> String {
+    format!(r#"{{"id":"t","by":{by},"status":{{"state":"{state}"}}}}"#)
+}
+
+fn winner(outcomes: &[Result<u64, Failure>]) -> usize {
+    let won: Vec<_> = (0..outcomes.len()).filter(|&number| outcomes[number].is_ok()).collect();
+    assert_eq!(won.len(), 1, "{outcomes:?}");
+    won[0]
+}
+
+#[test]
+fn one_expected_revision_wins() {
+    let clock = Clock::open();
+    let store = Store::open(&clock);
+    let (one, other) = (Provider::open(&store, "{}"), Provider::open(&store, "{}"));
+    race(
+        |round| {
+            one.delete(None, "t").expect("deleted");
+            // Every other round races for the creation.
+            let expected =
+                if round % 2 == 0 { 0 } else { one.save(None, &task("working", 9), None).expect("saved") };
+            format!(r#"{{"expectedRevision":{expected}}}"#)
+        },
+        &[
+            &|options: &String| one.save(None, &task("working", 0), Some(options)),
+            &|options: &String| other.save(None, &task("completed", 1), Some(options)),
+            &|options: &String| other.save(None, &task("working", 2), Some(options)),
+        ],
+        |_, outcomes| {
+            let winner = winner(&outcomes);
+            let state = if winner == 1 { "completed" } else { "working" };
+            assert_eq!(one.get(None, "t"), Ok(Some(task(state, winner))));
+            for (number, outcome) in outcomes.into_iter().enumerate() {
+                if number != winner {
+                    assert_eq!(reason(outcome), "revision_mismatch");
+                }
+            }
+        },
+    );
+}
+
+#[test]
+fn a_task_becomes_final_once() {
+    let clock = Clock::open();
+    let store = Store::open(&clock);
+    let (one, other) = (Provider::open(&store, "{}"), Provider::open(&store, "{}"));
+    let queue = one.events(16);
+    race(
+        |_| {
+            one.delete(None, "t").expect("deleted");
+            one.save(None, &task("working", 9), None).expect("saved");
+            assert_eq!(queue.drain().len(), 0);
+        },
+        &[
+            &|(): &()| one.save(None, &task("completed", 0), None),
+            &|(): &()| other.save(None, &task("failed", 1), None),
+            &|(): &()| other.save(None, &task("working", 2), None),
+            &|(): &()| one.liveness("t").map(|liveness| u64::try_from(liveness).expect("not negative")),
+        ],
+        |(), outcomes| {
+            assert!(outcomes[0].is_ok() && outcomes[1].is_ok());
+            if let Err(refused) = &outcomes[2] {
+                assert_eq!(refused.reason(), "task_final");
+            }
+            assert!([Ok(1), Ok(2)].contains(&outcomes[3]));
+            assert_eq!(one.liveness("t"), Ok(2));
+            assert_eq!(queue.drain(), [json!({"event": "finalized", "taskId": "t"})]);
+        },
+    );
+}
+
+#[test]
+fn an_id_belongs_to_one_owner() {
+    let clock = Clock::open();
+    let store = Store::open(&clock);
+    let provider = Provider::open(&store, "{}");
+    let owners = [Some("a"), Some(""), None];
+    race(
+        |_| {
+            for owner in owners {
+                provider.delete(owner, "t").expect("deleted");
+            }
+        },
+        &[
+            &|(): &()| provider.save(owners[0], &task("working", 0), None),
+            &|(): &()| provider.save(owners[1], &task("working", 1), None),
+            &|(): &()| provider.save(owners[2], &task("working", 2), None),
+        ],
+        |(), outcomes| {
+            let winner = winner(&outcomes);
+            for (number, outcome) in outcomes.into_iter().enumerate() {
+                let stored = (number == winner).then(|| task("working", number));
+                assert_eq!(provider.get(owners[number], "t"), Ok(stored));
+                if number != winner {
+                    assert_eq!(reason(outcome), "task_not_found");
+                }
+            }
+        },
+    );
+}
