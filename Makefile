@@ -22,15 +22,18 @@ LINK := -L$(LIB) -ltaskhold -Wl,-rpath,'$$ORIGIN/../lib'
 CONVERSATION := $(filter-out examples/c/quickstart.c,$(wildcard examples/c/*.c))
 export TASKHOLD_LIBRARY = $(CURDIR)/$(LIB)/libtaskhold.so
 
-.PHONY: help demo test lib lint setup bench bench-peers verify deny clean
+.PHONY: help demo demo-java test test-java lib lint setup bench bench-java bench-peers verify deny clean
 
 help:
 	@echo 'make demo         build the library and play examples/c: MCP tasks, MCP sessions, A2A tasks'
-	@echo 'make test         every test: Rust, C, C++, documentation'
+	@echo 'make demo-java    the same kind of conversation from Java'
+	@echo 'make test         every test: Rust, C, C++, documentation, Java'
+	@echo 'make test-java    the Java binding alone'
 	@echo 'make lib          $(LIB)/libtaskhold.so and libtaskhold.a; everything else takes them from there'
 	@echo 'make lint         formatting and warnings as errors, Rust and C'
 	@echo 'make verify       C clients under valgrind and sanitizers, injected panics, dependency audit'
 	@echo 'make bench        speed, against anchors in the same process'
+	@echo 'make bench-java   speed of the Java binding, against a Java program that does the same'
 	@echo 'make bench-peers  speed, against other libraries'
 	@echo 'make setup        the Debian packages that all of this needs (a Rust toolchain is assumed)'
 	@echo 'make clean        remove what was built'
@@ -66,7 +69,28 @@ test: lib
 	@$(CARGO) test --quiet --no-fail-fast
 	@echo 'Testing: injected panics'
 	@$(CARGO) test --quiet --features fault-injection --test '*faults*' --test panics
+	@$(MAKE) --no-print-directory test-java
 	@echo 'All tests passed.'
+
+# Maven calls `make lib` by itself; a Java user needs no more than the command here. It uses a JDK 22 or later, if it
+# finds one, for the half of the binding that needs it.
+MAVEN := mvn --batch-mode --quiet -Dorg.slf4j.simpleLogger.log.org.apache.maven.plugin.surefire=info
+
+test-java: lib
+	@scripts/require.sh mvn javac
+	@echo 'Testing: the Java binding'
+	@$(MAVEN) -f bindings/java install
+
+demo-java: lib
+	@scripts/require.sh mvn javac
+	@echo 'Building the Java binding'
+	@$(MAVEN) -f bindings/java install -DskipTests -Dmaven.javadoc.skip
+	@$(MAVEN) -f examples/java compile
+	@java --enable-native-access=ALL-UNNAMED -cp '$(DEMO)/java/classes:$(DEMO)/java/libraries/*' Conversation
+
+bench-java: lib
+	@scripts/require.sh mvn javac
+	@bindings/java/taskhold-bench/run
 
 lint:
 	@scripts/require.sh gcc g++ cc-headers
@@ -85,7 +109,7 @@ lint:
 	@echo 'No complaints.'
 
 setup:
-	@scripts/require.sh make gcc g++ cc-headers nm pkg-config valgrind clang
+	@scripts/require.sh make gcc g++ cc-headers nm pkg-config valgrind clang mvn javac
 	@echo 'Everything is there.'
 
 verify: lib

@@ -15,6 +15,8 @@ package() {
     case $1 in
     cc-headers) echo libc6-dev ;;
     nm) echo binutils ;;
+    mvn) echo maven ;;
+    javac) echo openjdk-17-jdk-headless ;;
     *) echo "$1" ;;
     esac
 }
