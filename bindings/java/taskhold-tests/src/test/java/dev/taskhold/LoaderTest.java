@@ -29,13 +29,13 @@ class LoaderTest {
     private Path folder;
 
     /** What a Java that was started printed, and whether it ended well. */
-    private record Run(int status, String output) {
+    record Run(int status, String output) {
         String last() {
             return output.strip().substring(output.strip().lastIndexOf('\n') + 1);
         }
     }
 
-    private static Run java(Map<String, String> environment, String... arguments) throws IOException, InterruptedException {
+    static Run java(Map<String, String> environment, String... arguments) throws IOException, InterruptedException {
         List<String> command = new ArrayList<>(
                 List.of(Path.of(System.getProperty("java.home"), "bin", "java").toString()));
         command.addAll(Arrays.asList(arguments));
