@@ -16,7 +16,7 @@ package() {
     cc-headers) echo libc6-dev ;;
     nm) echo binutils ;;
     mvn) echo maven ;;
-    javac) echo openjdk-17-jdk-headless ;;
+    javac) echo default-jdk-headless ;;
     *) echo "$1" ;;
     esac
 }
