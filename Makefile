@@ -27,18 +27,21 @@ VENV := build/python
 # The package as it lies in the tree, over the library in $(LIB).
 RUN_PYTHON := PYTHONPATH=$(CURDIR)/bindings/python/src
 
-.PHONY: help demo demo-python test test-python lib lint setup verify deny clean
-.PHONY: bench bench-python bench-peers bench-python-peers
+.PHONY: help demo demo-python demo-java test test-python test-java lib lint setup verify deny clean
+.PHONY: bench bench-python bench-java bench-peers bench-python-peers
 
 help:
 	@echo 'make demo         build the library and play examples/c: MCP tasks, MCP sessions, A2A tasks'
 	@echo 'make demo-python  play examples/python: a task, and an MCP server with its client'
-	@echo 'make test         every test: Rust, C, C++, Python, documentation'
+	@echo 'make demo-java    the same kind of conversation from Java'
+	@echo 'make test         every test: Rust, C, C++, Python, Java, documentation'
 	@echo 'make test-python  the Python ones alone'
+	@echo 'make test-java    the Java ones alone'
 	@echo 'make lib          $(LIB)/libtaskhold.so and libtaskhold.a; everything else takes them from there'
 	@echo 'make lint         formatting and warnings as errors, Rust, C and Python'
 	@echo 'make verify       C clients under valgrind and sanitizers, injected panics, dependency audit'
 	@echo 'make bench        speed, against anchors in the same process'
+	@echo 'make bench-java   speed of the Java binding, against a Java program that does the same'
 	@echo 'make bench-peers  speed, against other libraries; bench-python-peers: against a2a-python'
 	@echo 'make setup        the Debian packages that all of this needs (a Rust toolchain is assumed)'
 	@echo 'make clean        remove what was built'
@@ -80,6 +83,7 @@ test: lib
 	@echo 'Testing: injected panics'
 	@$(CARGO) test --quiet --features fault-injection --test '*faults*' --test panics
 	@$(MAKE) --no-print-directory test-python
+	@$(MAKE) --no-print-directory test-java
 	@echo 'All tests passed.'
 
 test-python: lib $(VENV)/tools
@@ -93,6 +97,26 @@ $(VENV)/tools: bindings/python/requirements-dev.txt
 	@$(PYTHON) -m venv --clear $(VENV)
 	@$(VENV)/bin/pip install --quiet --disable-pip-version-check -r bindings/python/requirements-dev.txt
 	@touch $@
+
+# Maven calls `make lib` by itself; a Java user needs no more than the command here. It uses a JDK 22 or later, if it
+# finds one, for the half of the binding that needs it.
+MAVEN := mvn --batch-mode --quiet -Dorg.slf4j.simpleLogger.log.org.apache.maven.plugin.surefire=info
+
+test-java: lib
+	@scripts/require.sh mvn javac
+	@echo 'Testing: the Java binding'
+	@$(MAVEN) -f bindings/java install
+
+demo-java: lib
+	@scripts/require.sh mvn javac
+	@echo 'Building the Java binding'
+	@$(MAVEN) -f bindings/java install -DskipTests -Dmaven.javadoc.skip
+	@$(MAVEN) -f examples/java compile
+	@java --enable-native-access=ALL-UNNAMED -cp '$(DEMO)/java/classes:$(DEMO)/java/libraries/*' Conversation
+
+bench-java: lib
+	@scripts/require.sh mvn javac
+	@bindings/java/taskhold-bench/run
 
 lint: $(VENV)/tools
 	@scripts/require.sh gcc g++ cc-headers
@@ -115,7 +139,7 @@ lint: $(VENV)/tools
 	@echo 'No complaints.'
 
 setup:
-	@scripts/require.sh make gcc g++ cc-headers nm pkg-config valgrind clang $(PYTHON) python3-venv
+	@scripts/require.sh make gcc g++ cc-headers nm pkg-config valgrind clang $(PYTHON) python3-venv mvn javac
 	@echo 'Everything is there.'
 
 verify: lib

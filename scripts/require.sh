@@ -17,6 +17,8 @@ package() {
     case $1 in
     cc-headers) echo libc6-dev ;;
     nm) echo binutils ;;
+    mvn) echo maven ;;
+    javac) echo default-jdk-headless ;;
     *) echo "$1" ;;
     esac
 }
