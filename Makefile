@@ -12,6 +12,10 @@ export CARGO_TARGET_DIR
 
 LIB := build/lib
 DEMO := build/demo
+# Where `make install` puts things: DESTDIR/PREFIX, libraries in LIBDIR below that.
+PREFIX ?= /usr/local
+LIBDIR ?= lib
+DESTDIR ?=
 # The strictest warnings that C and C++ hosts are likely to compile the header with.
 WARNINGS := -Wall -Wextra -Wpedantic -Wshadow -Werror
 C_WARNINGS := $(WARNINGS) -std=c99 -Wstrict-prototypes -Wconversion
@@ -22,15 +26,17 @@ LINK := -L$(LIB) -ltaskhold -Wl,-rpath,'$$ORIGIN/../lib'
 CONVERSATION := $(filter-out examples/c/quickstart.c,$(wildcard examples/c/*.c))
 export TASKHOLD_LIBRARY = $(CURDIR)/$(LIB)/libtaskhold.so
 
-.PHONY: help demo test lib lint setup bench bench-peers verify deny clean
+.PHONY: help demo test lib install uninstall lint setup bench bench-peers verify abidiff deny clean
 
 help:
 	@echo 'make demo         build the library and play examples/c: MCP tasks, MCP sessions, A2A tasks'
 	@echo 'make test         every test: Rust, C, C++, documentation'
 	@echo 'make lib          $(LIB)/libtaskhold.so and libtaskhold.a; everything else takes them from there'
+	@echo 'make install      header, libraries, pkg-config file and CMake package: PREFIX=/usr/local LIBDIR=lib DESTDIR='
+	@echo 'make uninstall    takes them away again'
 	@echo 'make lint         formatting and warnings as errors, Rust and C'
-	@echo 'make verify       C clients under valgrind and sanitizers, injected panics, dependency audit'
-	@echo 'make bench        speed, against anchors in the same process'
+	@echo 'make verify       C clients under valgrind and sanitizers, injected panics, ABI, dependency audit'
+	@echo 'make bench        speed, against anchors in the same process; CARGO_BENCH_ARGS="M1 M6" for some rows'
 	@echo 'make bench-peers  speed, against other libraries'
 	@echo 'make setup        the Debian packages that all of this needs (a Rust toolchain is assumed)'
 	@echo 'make clean        remove what was built'
@@ -60,8 +66,16 @@ lib:
 	@scripts/replace.sh $(CARGO_TARGET_DIR)/native-static-libs.txt $(LIB)/native-static-libs.txt
 	@ln -sfn libtaskhold.so.0 $(LIB)/libtaskhold.so
 
+# Root without a Rust toolchain, as under sudo, installs what its owner built.
+install:
+	@if command -v $(CARGO) >/dev/null; then $(MAKE) --no-print-directory lib; fi
+	@packaging/install.sh install '$(PREFIX)' '$(LIBDIR)' '$(DESTDIR)'
+
+uninstall:
+	@packaging/install.sh uninstall '$(PREFIX)' '$(LIBDIR)' '$(DESTDIR)'
+
 test: lib
-	@scripts/require.sh g++ nm
+	@scripts/require.sh g++ nm cmake pkg-config
 	@echo 'Testing: Rust, C and C++ clients, documentation'
 	@$(CARGO) test --quiet --no-fail-fast
 	@echo 'Testing: injected panics'
@@ -76,16 +90,16 @@ lint:
 	@$(CARGO) clippy --quiet --all-targets -- -D warnings
 	@$(CARGO) clippy --quiet --all-targets --features fault-injection -- -D warnings
 	@echo 'Checking: C and C++ with $(C_WARNINGS)'
-	@for file in examples/c/*.c tests/c/*.c; do \
+	@for file in examples/c/*.c tests/c/*.c tests/install/*.c; do \
 		$(CC) $(C_WARNINGS) -fsyntax-only -Iinclude -Itests/c "$$file" || exit 1; done
 	@for file in tests/cpp/*.cpp; do \
 		$(CXX) $(CXX_WARNINGS) -fsyntax-only -Iinclude -Itests/c "$$file" || exit 1; done
 	@if command -v clang-format >/dev/null; then echo 'Checking: clang-format'; \
-		clang-format --dry-run --Werror examples/c/*.[ch] tests/c/*.[ch] tests/cpp/*.cpp; fi
+		clang-format --dry-run --Werror examples/c/*.[ch] tests/c/*.[ch] tests/install/*.c tests/cpp/*.cpp; fi
 	@echo 'No complaints.'
 
 setup:
-	@scripts/require.sh make gcc g++ cc-headers nm pkg-config valgrind clang
+	@scripts/require.sh make gcc g++ cc-headers nm cmake pkg-config valgrind clang git abidiff python3 venv node npm
 	@echo 'Everything is there.'
 
 verify: lib
@@ -94,8 +108,13 @@ verify: lib
 	@TASKHOLD_VALGRIND=1 $(CARGO) test --quiet --test c_clients --test conversation --test readme
 	@echo 'Verifying: injected panics'
 	@$(CARGO) test --quiet --features fault-injection --test '*faults*' --test panics
-	@$(MAKE) --no-print-directory deny
+	@$(MAKE) --no-print-directory abidiff deny
 	@echo 'Verified.'
+
+abidiff: lib
+	@scripts/require.sh gcc git abidiff
+	@echo 'Verifying: the ABI is still that of the last release'
+	@packaging/abidiff.sh
 
 DENY := PATH="$$PATH:build/tools/bin" $(CARGO) deny --log-level error
 
@@ -112,11 +131,14 @@ deny:
 	fi
 
 bench: lib
+	@scripts/require.sh readelf
+	@packaging/check-lto.sh $(LIB)/libtaskhold.so
 	@echo 'Measuring: the exported functions against anchors in the same process'
-	@$(CARGO) bench --quiet --bench '*'
+	@$(CARGO) bench --quiet --bench '*' -- $(CARGO_BENCH_ARGS)
 
+# Versions are fixed there; a peer that cannot be installed is left out and named.
 bench-peers: lib
-	@[ -x benches/peers/run ] || { echo 'No comparison with other libraries is there yet: benches/peers/run'; exit 1; }
+	@packaging/check-lto.sh $(LIB)/libtaskhold.so
 	@benches/peers/run
 
 clean:
