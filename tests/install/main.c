@@ -13,8 +13,8 @@ int main(void) {
     if (strcmp(taskhold_version(), TASKHOLD_VERSION) != 0 || taskhold_abi_version() != TASKHOLD_ABI_VERSION) {
         fprintf(stderr, "compiled for %s, running with %s\n", TASKHOLD_VERSION, taskhold_version());
     } else if (taskhold_manager_open(NULL, NULL, &tasks, &error) != TASKHOLD_OK ||
-               taskhold_manager_create_task(tasks, "{\"endpoint\": \"/mcp\", \"origin\": {}}", &record, &error) !=
-                   TASKHOLD_OK ||
+               taskhold_manager_create_task(tasks, "{\"endpoint\": \"/mcp\", \"origin\": {}}", &record,
+                                            &error) != TASKHOLD_OK ||
                taskhold_json_get(record, "/task/taskId", &id, &error) != TASKHOLD_OK ||
                taskhold_manager_complete_task(tasks, id, "{}", NULL, NULL, NULL, &error) != TASKHOLD_OK) {
         fprintf(stderr, "%s\n", error != NULL ? error : "failed");
