@@ -1,7 +1,7 @@
 //! What the benches share: the built shared library as a table of functions, the payloads, the anchors'
 //! building blocks, interleaved timing, and the printed table.
 
-#![allow(dead_code, clippy::pedantic)] // Each bench uses its part.
+#![allow(dead_code, clippy::pedantic, clippy::too_many_arguments)] // Each bench uses its part.
 
 use std::ffi::{CStr, CString, c_char, c_void};
 use std::path::PathBuf;
