@@ -16,9 +16,11 @@ present() {
 package() {
     case $1 in
     cc-headers) echo libc6-dev ;;
-    nm) echo binutils ;;
+    nm | readelf) echo binutils ;;
     mvn) echo maven ;;
     javac) echo default-jdk-headless ;;
+    abidiff) echo abigail-tools ;;
+    node) echo nodejs ;;
     *) echo "$1" ;;
     esac
 }

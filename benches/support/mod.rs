@@ -50,6 +50,7 @@ api! {
     manager_close: fn(Handle) -> i32;
     manager_create_task: fn(Handle, Text, Out, Out) -> i32;
     manager_find_task: fn(Handle, Text, Out, Out) -> i32;
+    manager_list_tasks: fn(Handle, Text, Out, Out) -> i32;
     manager_mark_task_working: fn(Handle, Text, Text, Text, Out, Out) -> i32;
     manager_complete_task: fn(Handle, Text, Text, Text, Text, Out, Out) -> i32;
     manager_is_task_cancelation_requested: fn(Handle, Text, *mut i32, Out) -> i32;
