@@ -341,6 +341,7 @@ impl EventQueue {
                 }
                 if state.pending.is_empty() {
                     state.clear_signal();
+                    state.give_room_back();
                 }
                 return Ok(event_text(event.as_ref()));
             }
@@ -414,6 +415,15 @@ impl Drop for EventQueue {
 }
 
 impl QueueState {
+    /// A queue that once was long gives its room back when it is empty.
+    fn give_room_back(&mut self) {
+        const ROOM: usize = 1024;
+        if self.pending.capacity() > ROOM {
+            self.pending.shrink_to(ROOM);
+            self.known.shrink_to(ROOM);
+        }
+    }
+
     // The descriptor is a hint beside the queue: whatever a read or write of it gives, the queue stays right.
     #[cfg(target_os = "linux")]
     fn raise_signal(&self) {

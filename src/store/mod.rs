@@ -19,6 +19,11 @@ use crate::json;
 use crate::options::Object;
 use crate::text::Text;
 
+/// Whether a hash table has so much more room than entries that it should give some back.
+pub(crate) fn is_too_roomy(entries: usize, capacity: usize) -> bool {
+    capacity > 64 && entries < capacity / 8
+}
+
 /// A record as a backend keeps it.
 pub trait Row: Clone + Send + Sync + 'static {
     /// Its id, unique within a table.

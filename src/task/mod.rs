@@ -79,7 +79,7 @@ impl TaskManager {
     }
 
     pub fn create_task(&self, creation: &str) -> Result<Text> {
-        let creation = Arc::new(arguments::parse_creation(creation, self.options.maximum_payload_bytes)?);
+        let creation = arguments::parse_creation(creation, self.options.maximum_payload_bytes)?;
         loop {
             let id = id::random_task_id()?;
             let mut record = None;
@@ -89,7 +89,7 @@ impl TaskManager {
                 if taken.is_some() {
                     return Ok(Change::Keep);
                 }
-                let row = transitions::create(Arc::clone(&id), Arc::clone(&creation), &self.options, now);
+                let row = transitions::create(Arc::clone(&id), creation.clone(), &self.options, now);
                 record = Some(render::record(&row));
                 Ok(Change::Put(row))
             })?;
@@ -175,7 +175,7 @@ impl TaskManager {
 
     pub fn take_task_input_responses(&self, task_id: &str, options: Option<&str>) -> Result<Text> {
         check_identifier(task_id, "task_id")?;
-        let preconditions = options::take_options(options)?;
+        let preconditions = options::transition_options(options)?;
         let mut responses = Text::with_capacity(0);
         self.table.transact(task_id, None, &mut |row, _| {
             fault::point("task_transition");

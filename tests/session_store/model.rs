@@ -22,7 +22,7 @@ enum Step {
     Pin(usize),
     Unpin(usize),
     Advance(i64),
-    StepWall(i64),
+    MoveWall(i64),
 }
 
 fn step() -> impl Strategy<Value = Step> {
@@ -36,7 +36,7 @@ fn step() -> impl Strategy<Value = Step> {
         2 => id().prop_map(Step::Pin),
         2 => id().prop_map(Step::Unpin),
         4 => (0..60_i64).prop_map(Step::Advance),
-        1 => (-1000..1000_i64).prop_map(Step::StepWall),
+        1 => (-1000..1000_i64).prop_map(Step::MoveWall),
     ]
 }
 
@@ -132,8 +132,8 @@ proptest! {
                     wall += ms;
                 }
                 // Elsewhere ages follow the wall clock.
-                Step::StepWall(_) if ages_by_wall_clock() => {}
-                Step::StepWall(ms) => {
+                Step::MoveWall(_) if ages_by_wall_clock() => {}
+                Step::MoveWall(ms) => {
                     world.clock.step_wall(ms).unwrap();
                     wall += ms;
                 }

@@ -153,7 +153,7 @@ impl SqlRow for TaskRow {
         }
         Ok(Self {
             id,
-            creation: Arc::new(creation),
+            creation,
             created_ms,
             created_tick_ns: ticks.tick(created_ms),
             updated_ms,

@@ -2,7 +2,7 @@
 //! panics in one, the plans of the statements, and the log's length.
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Barrier};
+use std::sync::Barrier;
 use std::thread;
 
 use super::super::{A2aQuery, Backend, Change, Row as _, TaskCreation, TaskRow, TaskStatus, TaskTable};
@@ -37,7 +37,7 @@ impl Drop for Folder {
 fn task(id: &str, origin: &str, now: Now) -> TaskRow {
     TaskRow {
         id: id.into(),
-        creation: Arc::new(TaskCreation::new("/mcp", None, origin, None, None).unwrap()),
+        creation: TaskCreation::new("/mcp", None, origin, None, None).unwrap(),
         created_ms: now.wall_ms,
         created_tick_ns: now.tick_ns,
         updated_ms: now.wall_ms,
