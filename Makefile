@@ -29,7 +29,7 @@ help:
 	@echo 'make test         every test: Rust, C, C++, documentation'
 	@echo 'make lib          $(LIB)/libtaskhold.so and libtaskhold.a; everything else takes them from there'
 	@echo 'make lint         formatting and warnings as errors, Rust and C'
-	@echo 'make verify       C clients under valgrind and sanitizers, injected panics, dependency audit'
+	@echo 'make verify       C clients under valgrind and sanitizers, injected panics, long races, dependency audit'
 	@echo 'make bench        speed, against anchors in the same process'
 	@echo 'make bench-peers  speed, against other libraries'
 	@echo 'make setup        the Debian packages that all of this needs (a Rust toolchain is assumed)'
@@ -94,6 +94,9 @@ verify: lib
 	@TASKHOLD_VALGRIND=1 $(CARGO) test --quiet --test c_clients --test conversation --test readme
 	@echo 'Verifying: injected panics'
 	@$(CARGO) test --quiet --features fault-injection --test '*faults*'
+	@echo 'Verifying: the reference model, races and the soak at length'
+	@TASKHOLD_MODEL_CASES=5000 TASKHOLD_RACE_ROUNDS=50000 TASKHOLD_SOAK=200000 \
+		$(CARGO) test --quiet --test model --test races --test soak
 	@$(MAKE) --no-print-directory deny
 	@echo 'Verified.'
 
