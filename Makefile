@@ -63,9 +63,9 @@ lib:
 test: lib
 	@scripts/require.sh g++ nm
 	@echo 'Testing: Rust, C and C++ clients, documentation'
-	@$(CARGO) test --quiet
+	@$(CARGO) test --quiet --no-fail-fast
 	@echo 'Testing: injected panics'
-	@$(CARGO) test --quiet --features fault-injection --test '*faults*'
+	@$(CARGO) test --quiet --features fault-injection --test '*faults*' --test panics
 	@echo 'All tests passed.'
 
 lint:
@@ -93,26 +93,33 @@ verify: lib
 	@echo 'Verifying: C and C++ clients and the demo under valgrind and with sanitizers'
 	@TASKHOLD_VALGRIND=1 $(CARGO) test --quiet --test c_clients --test conversation --test readme
 	@echo 'Verifying: injected panics'
-	@$(CARGO) test --quiet --features fault-injection --test '*faults*'
+	@$(CARGO) test --quiet --features fault-injection --test '*faults*' --test panics
 	@echo 'Verifying: the reference model, races and the soak at length'
 	@TASKHOLD_MODEL_CASES=5000 TASKHOLD_RACE_ROUNDS=50000 TASKHOLD_SOAK=200000 \
 		$(CARGO) test --quiet --test model --test races --test soak
 	@$(MAKE) --no-print-directory deny
 	@echo 'Verified.'
 
-# Licenses, sources and known vulnerabilities of the dependencies.
+DENY := PATH="$$PATH:build/tools/bin" $(CARGO) deny --log-level error
+
 deny:
 	@command -v cargo-deny >/dev/null || [ -x build/tools/bin/cargo-deny ] || { \
 		echo 'Building cargo-deny into build/tools'; \
 		$(CARGO) install --quiet --locked --root build/tools cargo-deny; }
-	@echo 'Verifying: dependencies'
-	@PATH="$$PATH:build/tools/bin" $(CARGO) deny --log-level error check
+	@echo 'Verifying: licenses, sources and versions of the dependencies'
+	@$(DENY) check bans licenses sources
+	@if $(DENY) fetch db 2>/dev/null; then \
+		echo 'Verifying: known vulnerabilities'; $(DENY) check advisories; \
+	else \
+		echo 'The advisory database cannot be reached: known vulnerabilities were NOT checked.'; \
+	fi
 
 bench: lib
 	@echo 'Measuring: the exported functions against anchors in the same process'
 	@$(CARGO) bench --quiet --bench '*'
 
 bench-peers: lib
+	@[ -x benches/peers/run ] || { echo 'No comparison with other libraries is there yet: benches/peers/run'; exit 1; }
 	@benches/peers/run
 
 clean:

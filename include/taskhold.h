@@ -345,9 +345,10 @@ const char *taskhold_version(void);
 const char *taskhold_status_name(int32_t status);
 
 /**
- * Describes the library: `version`, `abiVersion`, `backends` (array of strings), `limits`, `defaults` (the
- * options of `manager`, `sessionStore` and `stateProvider` over memory) and `liveHandles` (how many handles
- * this process has open). Members may be added.
+ * Describes the library: `version`, `abiVersion`, `backends` (array of strings), `limits` (`identifierBytes`,
+ * `nestingDepth`, `payloadBytes` where no option says otherwise, `durationMs`, `taskPageSize`,
+ * `a2aTaskPageSize`), `defaults` (the options of `manager`, `sessionStore` and `stateProvider` over memory) and
+ * `liveHandles` (how many handles this process has open). Members may be added.
  *
  * @param out_json  Out, owned: JSON object. Free it with taskhold_string_free().
  * @param out_error Out, owned, optional: why the call failed.
@@ -360,7 +361,7 @@ taskhold_status taskhold_describe(char **out_json,
 /**
  * Reads one value out of a JSON text, for hosts without a parser.
  *
- * @param json      In: a JSON text.
+ * @param json      In: a JSON text of any size, nested at most 144 deep: whatever this library gives out.
  * @param pointer   In: RFC 6901 pointer: "" is the whole text, "/task/taskId" a member of a member, "/tasks/0"
  *                  an element.
  * @param out_value Out, owned: a string decoded, anything else as its text in `json`; NULL when it is not
@@ -406,7 +407,8 @@ taskhold_status taskhold_clock_open_manual(int64_t epoch_ms,
  * @param clock     In: the clock.
  * @param ms        In: by how many milliseconds; 0 or more.
  * @param out_error Out, owned, optional: why the call failed.
- * @return OK; INVALID_ARGUMENT (invalid_value: `ms` is negative, or leads out of the years 0001 to 9999).
+ * @return OK; INVALID_ARGUMENT (invalid_value: `ms` is negative, or leads out of the years 0001 to 9999 or
+ *         further than 292 years from the start).
  * @note Any thread. Does not block.
  */
 taskhold_status taskhold_clock_advance(taskhold_clock *clock,
@@ -564,7 +566,7 @@ taskhold_status taskhold_manager_create_task(taskhold_manager *manager,
  * @param out_record Out, owned, optional: the record, or NULL when there is no such task or it expired.
  * @param out_error  Out, owned, optional: why the call failed.
  * @return OK, also when nothing is found; INVALID_ARGUMENT (invalid_identifier).
- * @note Any thread. A store in memory does not block. No JSON is parsed.
+ * @note Any thread. A store in memory does not block.
  */
 taskhold_status taskhold_manager_find_task(taskhold_manager *manager,
                                            const char *task_id,
@@ -703,12 +705,12 @@ taskhold_status taskhold_manager_cancel_task(taskhold_manager *manager,
  *
  * @param manager       In: the manager.
  * @param task_id       In: the task's id.
- * @param options       In, optional: JSON object, as for taskhold_manager_request_task_input().
+ * @param options       In, optional: JSON object: `expectedRevision`, as for the transitions.
  * @param out_responses Out, owned: JSON object, answers by the keys of their requests; `{}` when there are
  *                      none, also of a terminal task. Free it with taskhold_string_free().
  * @param out_error     Out, owned, optional: why the call failed.
  * @return OK; INVALID_ARGUMENT (invalid_identifier, malformed `options`); NOT_FOUND (task_not_found);
- *         INVALID_STATE (cancelation_requested); CONFLICT (revision_mismatch).
+ *         CONFLICT (revision_mismatch).
  * @note Any thread. Does not wait for answers. Announces nothing.
  */
 taskhold_status taskhold_manager_take_task_input_responses(taskhold_manager *manager,
@@ -809,8 +811,7 @@ taskhold_status taskhold_manager_find_authorized_task(taskhold_manager *manager,
  * @param partition       In, optional: the authorization partition of the caller; NULL is the anonymous one.
  * @param task_id         In: the task's id.
  * @param input_responses In: JSON object, answers by the keys of their requests.
- * @param options         In, optional: JSON object; no member is defined yet but those of
- *                        taskhold_manager_request_task_input().
+ * @param options         In, optional: JSON object, as for taskhold_manager_request_task_input().
  * @param out_outcome     Out, owned, optional: for the host, not for the client: `{"accepted": ["key"...],
  *                        "ignored": ["key"...]}`.
  * @param out_error       Out, owned, optional: why the call failed.
@@ -1093,7 +1094,7 @@ taskhold_status taskhold_session_store_close(taskhold_session_store *sessions);
  *                    reached.
  * @param out_error   Out, owned, optional: why the call failed.
  * @return OK, also when the session is declined; INVALID_ARGUMENT (invalid_value, invalid_identifier,
- *         malformed `creation`); CONFLICT (session_id_in_use); LIMIT_EXCEEDED (payload_too_large,
+ *         invalid_payload: the context is no object; malformed `creation`); CONFLICT (session_id_in_use); LIMIT_EXCEEDED (payload_too_large,
  *         nesting_too_deep).
  * @note Any thread.
  */
@@ -1225,6 +1226,7 @@ taskhold_status taskhold_session_store_take_expired(taskhold_session_store *sess
  *  - `gracePeriodMs` (15000; 0 allowed): how long a final task still counts as active.
  *  - `maximumRetainedTasks` (0: none): how many tasks may be there at once, exactly.
  *  - `finalizedRetentionMs` (0: for ever): how long a task is kept after it became final.
+ *  - `maximumPayloadBytes` (10485760): most bytes of one task.
  *
  * @param store        In, optional: where the tasks live. NULL is a private store in memory.
  * @param options      In, optional: JSON object.

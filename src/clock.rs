@@ -4,8 +4,7 @@
 
 #![forbid(unsafe_code)]
 
-use std::sync::{Arc, LazyLock, Mutex, PoisonError, Weak};
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use crate::error::{Error, Reason, Result};
 
@@ -39,8 +38,6 @@ pub enum Clock {
     /// A clock that only moves when it is told to.
     Manual(Arc<ManualClock>),
 }
-
-static EPOCH: LazyLock<Instant> = LazyLock::new(Instant::now);
 
 impl Clock {
     /// Both clocks in one reading.
@@ -76,7 +73,25 @@ impl Clock {
     }
 }
 
+#[cfg(target_os = "linux")]
 fn system_wall_ms() -> i64 {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::Realtime);
+    let ms = now.tv_sec.saturating_mul(1_000).saturating_add(now.tv_nsec / NANOS_PER_MILLI);
+    ms.clamp(*WALL_RANGE_MS.start(), *WALL_RANGE_MS.end())
+}
+
+/// One call where the standard library takes the difference of two instants in 128 bits.
+#[cfg(target_os = "linux")]
+#[inline]
+fn system_tick_ns() -> i64 {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+    now.tv_sec.saturating_mul(1_000 * NANOS_PER_MILLI).saturating_add(now.tv_nsec)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn system_wall_ms() -> i64 {
+    use std::time::{SystemTime, UNIX_EPOCH};
+
     let ms = match SystemTime::now().duration_since(UNIX_EPOCH) {
         Ok(since) => i64::try_from(since.as_millis()).unwrap_or(i64::MAX),
         Err(before) => i64::try_from(before.duration().as_millis()).map_or(i64::MIN, |ms| -ms),
@@ -84,8 +99,12 @@ fn system_wall_ms() -> i64 {
     ms.clamp(*WALL_RANGE_MS.start(), *WALL_RANGE_MS.end())
 }
 
-#[inline]
+#[cfg(not(target_os = "linux"))]
 fn system_tick_ns() -> i64 {
+    use std::sync::LazyLock;
+    use std::time::Instant;
+
+    static EPOCH: LazyLock<Instant> = LazyLock::new(Instant::now);
     i64::try_from(EPOCH.elapsed().as_nanos()).unwrap_or(i64::MAX)
 }
 

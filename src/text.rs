@@ -3,15 +3,11 @@
 
 #![forbid(unsafe_code)]
 
-use std::io::Write as _;
-
 /// UTF-8 text under construction, with [`Text::HEADER`] unused bytes in front of it.
 #[derive(Debug)]
 pub struct Text {
-    block: Vec<u8>,
+    block: String,
 }
-
-const HEX: &[u8; 16] = b"0123456789abcdef";
 
 impl Text {
     /// Bytes reserved in front of the text.
@@ -19,68 +15,62 @@ impl Text {
 
     /// An empty text with room for `capacity` bytes and the final NUL.
     pub fn with_capacity(capacity: usize) -> Self {
-        let mut block = Vec::with_capacity(Self::HEADER + capacity + 1);
-        block.extend_from_slice(&[0; Self::HEADER]);
+        let mut block = String::with_capacity(Self::HEADER + capacity + 1);
+        block.push_str(HEADER_ROOM);
         Self { block }
+    }
+
+    /// The pieces in a row, in one allocation of the size that is needed.
+    #[inline]
+    pub fn concat<const N: usize>(pieces: &[&str; N]) -> Self {
+        let length: usize = pieces.iter().map(|piece| piece.len()).sum();
+        let mut this = Self::with_capacity(length);
+        for piece in pieces {
+            this.push_str(piece);
+        }
+        this
     }
 
     /// Appends `text` as it is.
     #[inline]
     pub fn push_str(&mut self, text: &str) {
-        self.block.extend_from_slice(text.as_bytes());
+        self.block.push_str(text);
     }
 
     /// Appends one integer in decimal digits.
     pub fn push_int(&mut self, value: impl Into<i128>) {
         let value: i128 = value.into();
-        let Ok(mut rest) = u64::try_from(value) else {
-            // Writing to a Vec cannot fail.
-            let _ = write!(self.block, "{value}");
-            return;
-        };
-        // Formatting 128-bit integers is slow, and transitions write several numbers.
-        let mut digits = [b'0'; 20];
-        let mut start = digits.len();
-        loop {
-            start -= 1;
-            digits[start] = b'0' + (rest % 10) as u8;
-            rest /= 10;
-            if rest == 0 {
-                break;
-            }
+        let mut buffer = itoa::Buffer::new();
+        match u64::try_from(value) {
+            Ok(value) => self.push_str(buffer.format(value)),
+            Err(_) => self.push_str(buffer.format(value)),
         }
-        self.block.extend_from_slice(&digits[start..]);
     }
 
     /// Appends `text` as a JSON string, quotes included.
     pub fn push_json_string(&mut self, text: &str) {
-        self.block.push(b'"');
-        let bytes = text.as_bytes();
-        let mut start = 0;
-        for (at, &byte) in bytes.iter().enumerate() {
-            if byte >= 0x20 && byte != b'"' && byte != b'\\' {
-                continue;
+        self.push_str("\"");
+        let mut rest = text;
+        // Every escaped character is one byte long, so the cuts are at character boundaries.
+        while let Some(at) = rest.bytes().position(|byte| byte < 0x20 || byte == b'"' || byte == b'\\') {
+            self.push_str(&rest[..at]);
+            match rest.as_bytes()[at] {
+                b'"' => self.push_str("\\\""),
+                b'\\' => self.push_str("\\\\"),
+                b'\n' => self.push_str("\\n"),
+                b'\r' => self.push_str("\\r"),
+                b'\t' => self.push_str("\\t"),
+                control => {
+                    self.push_str("\\u00");
+                    for digit in [control >> 4, control & 15] {
+                        self.block.push(char::from_digit(digit.into(), 16).unwrap_or('0'));
+                    }
+                }
             }
-            self.block.extend_from_slice(&bytes[start..at]);
-            start = at + 1;
-            match byte {
-                b'"' => self.block.extend_from_slice(b"\\\""),
-                b'\\' => self.block.extend_from_slice(b"\\\\"),
-                b'\n' => self.block.extend_from_slice(b"\\n"),
-                b'\r' => self.block.extend_from_slice(b"\\r"),
-                b'\t' => self.block.extend_from_slice(b"\\t"),
-                _ => self.block.extend_from_slice(&[
-                    b'\\',
-                    b'u',
-                    b'0',
-                    b'0',
-                    HEX[usize::from(byte >> 4)],
-                    HEX[usize::from(byte & 15)],
-                ]),
-            }
+            rest = &rest[at + 1..];
         }
-        self.block.extend_from_slice(&bytes[start..]);
-        self.block.push(b'"');
+        self.push_str(rest);
+        self.push_str("\"");
     }
 
     /// Appends `text` as a JSON string, or `null`.
@@ -103,15 +93,17 @@ impl Text {
 
     /// The text so far.
     pub fn as_str(&self) -> &str {
-        // Only whole `str`s and ASCII are ever appended.
-        std::str::from_utf8(&self.block[Self::HEADER..]).unwrap_or_default()
+        &self.block[Self::HEADER..]
     }
 
     /// The whole block: header room, then the text.
     pub(crate) fn into_block(self) -> Vec<u8> {
-        self.block
+        self.block.into_bytes()
     }
 }
+
+const HEADER_ROOM: &str = "\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0";
+const _: () = assert!(HEADER_ROOM.len() == Text::HEADER);
 
 impl From<&str> for Text {
     fn from(text: &str) -> Self {

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::sync::OnceLock;
 
-use clients::{Check, Link, Program, read, root, run, text};
+use clients::{Check, Link, Program, generated, read, root, run, text};
 
 const STORY: [&str; 3] =
     ["examples/c/conversation.jsonl", "examples/c/sessions.jsonl", "examples/c/a2a.jsonl"];
@@ -76,10 +76,7 @@ fn story_is_printed_as_recorded() {
     let output = run(program.command(executable(Check::Plain)).args(STORY).current_dir(root()));
     let printed = without_ids(text(&output.stdout));
     assert_eq!(text(&output.stderr), "");
-    if std::env::var_os("TASKHOLD_BLESS").is_some() {
-        std::fs::write(root().join(PRINTED), &printed).unwrap();
-    }
-    assert_eq!(printed, read(PRINTED), "run with TASKHOLD_BLESS=1 when the change is wanted");
+    generated::check(PRINTED, &printed);
 }
 
 #[test]

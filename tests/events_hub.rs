@@ -11,7 +11,7 @@ use taskhold::events::{EventKind, EventQueue, Hub, Look};
 
 const POLL: Option<Duration> = Some(Duration::ZERO);
 /// Far above what any wait here needs, far below for ever.
-const LONG: Option<Duration> = Some(Duration::from_secs(60));
+const LONG: Option<Duration> = Some(Duration::from_mins(1));
 
 fn drain(queue: &EventQueue) -> Vec<String> {
     let mut events = Vec::new();

@@ -71,7 +71,8 @@ fn wrap(comment: &mut String, item: &str) {
     for word in item.split(' ') {
         if line.len() + 1 + word.len() > 100 {
             let _ = writeln!(comment, "{line}");
-            line = " *   ".to_owned();
+            line.clear();
+            line.push_str(" *   ");
         }
         line = line + " " + word;
     }

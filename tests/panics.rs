@@ -3,10 +3,12 @@
 
 mod support;
 
+use std::ffi::CStr;
 use std::sync::Once;
 use std::sync::atomic::Ordering;
 
 use support::calls;
+use support::erased::Word;
 use support::exports::{self, Answer, Export, Role};
 use support::fixture::{Fixture, RELEASES};
 use support::running::{arguments, run};
@@ -79,8 +81,7 @@ fn functions_without_a_status_fall_back_to_their_answer() {
         assert!(!fault::disarm());
         if export.name == "taskhold_status_name" {
             // SAFETY: the name is static and NUL-terminated.
-            let name =
-                unsafe { std::ffi::CStr::from_ptr(std::ptr::with_exposed_provenance(fallen_back as usize)) };
+            let name = unsafe { CStr::from_ptr(Word::from_word(fallen_back)) };
             assert_eq!(name, c"unknown");
         } else {
             assert_eq!(fallen_back, run(export, &arguments).result, "{}", export.name);

@@ -3,7 +3,9 @@
 
 mod clients;
 
-use clients::{Check, Link, Program, read, run, text};
+use std::process::Command;
+
+use clients::{Check, Link, Program, read, root, run, text};
 
 /// The contents of the fenced blocks in `language`.
 fn blocks<'a>(document: &'a str, language: &str) -> Vec<&'a str> {
@@ -60,6 +62,20 @@ fn readme_names_the_two_commands_and_its_links_lead_somewhere() {
     assert!(commands.contains("make demo") && commands.contains("make test"));
     let links = readme.split("](").skip(1).map(|rest| rest.split(')').next().unwrap());
     for link in links.filter(|link| !link.contains("://")) {
-        assert!(clients::root().join(link).exists(), "README.md links to {link}, which is not there");
+        assert!(root().join(link).exists(), "README.md links to {link}, which is not there");
     }
+}
+
+#[test]
+fn missing_packages_are_named_where_they_cannot_be_installed() {
+    // Without apt-get on the path nobody is root enough.
+    let mut command = Command::new("/bin/sh");
+    command
+        .args(["scripts/require.sh", "no-such-tool", "nm"])
+        .env("PATH", "/nonexistent")
+        .current_dir(root());
+    let output = command.output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    let complaint = text(&output.stderr);
+    assert!(complaint.contains("Missing on this machine: no-such-tool binutils"), "{complaint}");
 }

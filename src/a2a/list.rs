@@ -16,7 +16,7 @@ use crate::text::Text;
 use crate::time;
 
 const DEFAULT_PAGE_SIZE: u64 = 50;
-const MAXIMUM_PAGE_SIZE: u64 = 100;
+pub(crate) const MAXIMUM_PAGE_SIZE: u64 = 100;
 
 /// Most messages of a history that can be asked for: the protocol counts them in 32 bits with a sign.
 const MAXIMUM_HISTORY_LENGTH: u64 = i32::MAX as u64;

@@ -17,6 +17,7 @@ mod transitions;
 use std::sync::Arc;
 
 use self::list::ListParams;
+pub(crate) use self::list::MAXIMUM_PAGE_SIZE;
 pub use self::liveness::Liveness;
 use self::options::{Options, SaveOptions};
 use self::task::Document;

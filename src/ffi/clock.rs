@@ -56,7 +56,8 @@ pub unsafe extern "C" fn taskhold_clock_open_manual(
 /// @param clock     In: the clock.
 /// @param ms        In: by how many milliseconds; 0 or more.
 /// @param out_error Out, owned, optional: why the call failed.
-/// @return OK; INVALID_ARGUMENT (invalid_value: `ms` is negative, or leads out of the years 0001 to 9999).
+/// @return OK; INVALID_ARGUMENT (invalid_value: `ms` is negative, or leads out of the years 0001 to 9999 or
+///         further than 292 years from the start).
 /// @note Any thread. Does not block.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn taskhold_clock_advance(

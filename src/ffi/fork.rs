@@ -15,7 +15,8 @@ pub(super) fn epoch() -> u64 {
     EPOCH.load(Ordering::Relaxed)
 }
 
-/// Makes sure that forks are noticed from now on.
+/// Makes sure that forks are noticed from now on. Every call does so before anything else, so that there is
+/// nothing yet that a fork could disturb.
 #[cfg(all(unix, not(miri)))]
 pub(super) fn watch() -> Result<()> {
     use std::sync::atomic::AtomicBool;
@@ -46,10 +47,12 @@ pub(super) fn watch() -> Result<()> {
 }
 
 /// Runs in the forking thread before a fork: finishes the process-wide initialisation that the child could
-/// otherwise find half done by a thread that it does not have.
+/// otherwise find half done by a thread that it does not have. These are all that there is: the first instant
+/// of the system's clock, and the seed of the hash tables.
 #[cfg(all(unix, not(miri)))]
 extern "C" fn before() {
     crate::clock::Clock::System.tick_ns();
+    hashbrown::DefaultHashBuilder::default();
 }
 
 /// Runs in a new child, before anything else does.

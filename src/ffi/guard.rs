@@ -6,6 +6,7 @@ use std::mem;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use super::args::Out;
+use super::fork;
 use super::status::{TASKHOLD_INTERNAL, TASKHOLD_OK, taskhold_status};
 use crate::error::{Error, Reason, Result};
 use crate::fault;
@@ -22,6 +23,7 @@ pub(super) fn guard(
 ) -> taskhold_status {
     let ended = catch_unwind(AssertUnwindSafe(|| {
         fault::point(name);
+        fork::watch()?;
         body()
     }));
     match ended {

@@ -38,6 +38,7 @@ pub(super) fn live_handles() -> u64 {
 }
 
 /// In a new child: what is open belongs to the parent.
+#[cfg(all(unix, not(miri)))]
 pub(super) fn forget_live_handles() {
     LIVE.store(0, Ordering::Relaxed);
 }
@@ -221,7 +222,6 @@ impl<T> Deref for Held<T> {
 /// Opens a handle on `object`.
 pub(super) fn open<H: Handle>(object: H::Object) -> Result<*mut H> {
     const { assert!(H::KIND >= 1 && H::KIND <= 127) };
-    fork::watch()?;
     let (index, slot) = H::table().take_slot()?;
     let generation = slot.generation.load(Ordering::Relaxed) + 1;
     slot.generation.store(generation, Ordering::Relaxed);

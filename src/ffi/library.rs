@@ -6,13 +6,13 @@ use super::args::{Out, text};
 use super::guard::{guard, guard_plain};
 use super::handle;
 use super::status::taskhold_status;
-use crate::a2a::StateProvider;
+use crate::a2a::{self, StateProvider};
 use crate::error::{Error, Reason, Result, Status};
 use crate::json;
 use crate::options::{MAXIMUM_DURATION_MS, MAXIMUM_NAME_BYTES};
 use crate::session::SessionStore;
 use crate::store::Store;
-use crate::task::TaskManager;
+use crate::task::{self, TaskManager};
 use crate::text::Text;
 
 /// The version of the functions, types and constants of this header. Compare it with taskhold_abi_version()
@@ -55,9 +55,10 @@ pub extern "C" fn taskhold_status_name(status: i32) -> *const c_char {
     })
 }
 
-/// Describes the library: `version`, `abiVersion`, `backends` (array of strings), `limits`, `defaults` (the
-/// options of `manager`, `sessionStore` and `stateProvider` over memory) and `liveHandles` (how many handles
-/// this process has open). Members may be added.
+/// Describes the library: `version`, `abiVersion`, `backends` (array of strings), `limits` (`identifierBytes`,
+/// `nestingDepth`, `payloadBytes` where no option says otherwise, `durationMs`, `taskPageSize`,
+/// `a2aTaskPageSize`), `defaults` (the options of `manager`, `sessionStore` and `stateProvider` over memory) and
+/// `liveHandles` (how many handles this process has open). Members may be added.
 ///
 /// @param out_json  Out, owned: JSON object. Free it with taskhold_string_free().
 /// @param out_error Out, owned, optional: why the call failed.
@@ -88,7 +89,10 @@ fn describe() -> Result<Text> {
     let limits = [
         ("identifierBytes", MAXIMUM_NAME_BYTES as u64),
         ("nestingDepth", json::MAXIMUM_DEPTH.into()),
+        ("payloadBytes", json::DEFAULT_MAXIMUM_PAYLOAD_BYTES),
         ("durationMs", MAXIMUM_DURATION_MS),
+        ("taskPageSize", task::MAXIMUM_PAGE_SIZE),
+        ("a2aTaskPageSize", a2a::MAXIMUM_PAGE_SIZE),
     ];
     let mut text = Text::with_capacity(1024);
     text.push_str("{\"version\":");
@@ -125,7 +129,7 @@ fn push_object<T>(
 
 /// Reads one value out of a JSON text, for hosts without a parser.
 ///
-/// @param json      In: a JSON text.
+/// @param json      In: a JSON text of any size, nested at most 144 deep: whatever this library gives out.
 /// @param pointer   In: RFC 6901 pointer: "" is the whole text, "/task/taskId" a member of a member, "/tasks/0"
 ///                  an element.
 /// @param out_value Out, owned: a string decoded, anything else as its text in `json`; NULL when it is not

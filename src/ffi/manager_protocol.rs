@@ -72,8 +72,7 @@ pub unsafe extern "C" fn taskhold_manager_find_authorized_task(
 /// @param partition       In, optional: the authorization partition of the caller; NULL is the anonymous one.
 /// @param task_id         In: the task's id.
 /// @param input_responses In: JSON object, answers by the keys of their requests.
-/// @param options         In, optional: JSON object; no member is defined yet but those of
-///                        taskhold_manager_request_task_input().
+/// @param options         In, optional: JSON object, as for taskhold_manager_request_task_input().
 /// @param out_outcome     Out, owned, optional: for the host, not for the client: `{"accepted": ["key"...],
 ///                        "ignored": ["key"...]}`.
 /// @param out_error       Out, owned, optional: why the call failed.

@@ -50,7 +50,7 @@ pub unsafe extern "C" fn taskhold_manager_create_task(
 /// @param out_record Out, owned, optional: the record, or NULL when there is no such task or it expired.
 /// @param out_error  Out, owned, optional: why the call failed.
 /// @return OK, also when nothing is found; INVALID_ARGUMENT (invalid_identifier).
-/// @note Any thread. A store in memory does not block. No JSON is parsed.
+/// @note Any thread. A store in memory does not block.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn taskhold_manager_find_task(
     manager: *mut taskhold_manager,
@@ -288,12 +288,12 @@ pub unsafe extern "C" fn taskhold_manager_cancel_task(
 ///
 /// @param manager       In: the manager.
 /// @param task_id       In: the task's id.
-/// @param options       In, optional: JSON object, as for taskhold_manager_request_task_input().
+/// @param options       In, optional: JSON object: `expectedRevision`, as for the transitions.
 /// @param out_responses Out, owned: JSON object, answers by the keys of their requests; `{}` when there are
 ///                      none, also of a terminal task. Free it with taskhold_string_free().
 /// @param out_error     Out, owned, optional: why the call failed.
 /// @return OK; INVALID_ARGUMENT (invalid_identifier, malformed `options`); NOT_FOUND (task_not_found);
-///         INVALID_STATE (cancelation_requested); CONFLICT (revision_mismatch).
+///         CONFLICT (revision_mismatch).
 /// @note Any thread. Does not wait for answers. Announces nothing.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn taskhold_manager_take_task_input_responses(

@@ -116,7 +116,7 @@ pub unsafe extern "C" fn taskhold_session_store_close(
 ///                    reached.
 /// @param out_error   Out, owned, optional: why the call failed.
 /// @return OK, also when the session is declined; INVALID_ARGUMENT (invalid_value, invalid_identifier,
-///         malformed `creation`); CONFLICT (session_id_in_use); LIMIT_EXCEEDED (payload_too_large,
+///         invalid_payload: the context is no object; malformed `creation`); CONFLICT (session_id_in_use); LIMIT_EXCEEDED (payload_too_large,
 ///         nesting_too_deep).
 /// @note Any thread.
 #[unsafe(no_mangle)]

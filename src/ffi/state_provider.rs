@@ -52,6 +52,7 @@ const _: () = {
 ///  - `gracePeriodMs` (15000; 0 allowed): how long a final task still counts as active.
 ///  - `maximumRetainedTasks` (0: none): how many tasks may be there at once, exactly.
 ///  - `finalizedRetentionMs` (0: for ever): how long a task is kept after it became final.
+///  - `maximumPayloadBytes` (10485760): most bytes of one task.
 ///
 /// @param store        In, optional: where the tasks live. NULL is a private store in memory.
 /// @param options      In, optional: JSON object.

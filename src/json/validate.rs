@@ -74,9 +74,9 @@ fn malformed() -> Error {
 }
 
 #[cold]
-fn too_deep() -> Error {
+fn too_deep(maximum_depth: u32) -> Error {
     Error::new(Reason::NestingTooDeep, "the JSON text is nested deeper than the limit")
-        .with_limit(u64::from(MAXIMUM_DEPTH))
+        .with_limit(maximum_depth.into())
 }
 
 #[cold]
@@ -115,7 +115,7 @@ fn value<'a>(
             b'"' => at = string(bytes, at)?,
             bracket @ (b'{' | b'[') => {
                 if depth == maximum_depth {
-                    return Err(too_deep());
+                    return Err(too_deep(maximum_depth));
                 }
                 at = scan::skip_space(bytes, at + 1);
                 let is_object = bracket == b'{';

@@ -41,9 +41,9 @@ pub(super) struct Options {
 
 impl Options {
     pub(super) fn parse(options: Option<&str>) -> Result<Self> {
-        let known =
-            [NAME, IDLE_TIMEOUT_MS, CONCURRENT_SESSION_LIMIT, INITIALIZATION_TIMEOUT_MS, KEEP_EXPIRED];
-        let object = Object::parse(options, &known, DEFAULT_MAXIMUM_PAYLOAD_BYTES)?;
+        const KNOWN: &[&str] =
+            &[NAME, IDLE_TIMEOUT_MS, CONCURRENT_SESSION_LIMIT, INITIALIZATION_TIMEOUT_MS, KEEP_EXPIRED];
+        let object = Object::parse(options, KNOWN, DEFAULT_MAXIMUM_PAYLOAD_BYTES)?;
         let number = |key, most, default| Ok(object.whole_number(key, 0..=most)?.unwrap_or(default));
         Ok(Self {
             name: object.name(NAME)?.map_or_else(|| DEFAULT_NAME.to_owned(), Into::into),

@@ -92,9 +92,13 @@ fn check_declared_input_requests(declared: Value<'_>) -> Result<&str> {
 
 /// Reads a result: an object whose `resultType`, if there, is `complete`.
 pub(crate) fn parse_result(text: &str, maximum_bytes: u64) -> Result<Arc<str>> {
-    let result = json::parse(text, maximum_bytes)?;
-    let is_complete = |result_type: Value<'_>| result_type.as_str().is_some_and(|name| name == "complete");
-    if result.kind() != Kind::Object || !result.get("resultType").is_none_or(is_complete) {
+    let mut is_complete = true;
+    let result = json::parse_members(text, maximum_bytes, &mut |member| {
+        if member.key() == "resultType" {
+            is_complete = member.value.as_str().is_some_and(|name| name == "complete");
+        }
+    })?;
+    if result.kind() != Kind::Object || !is_complete {
         return Err(Error::new(
             Reason::InvalidPayload,
             "the result must be an object whose resultType, if there, is complete",

@@ -33,7 +33,7 @@ pub(super) fn created_with(creation: &str) -> TaskRow {
     let creation = arguments::parse_creation(creation, 1 << 20).unwrap();
     let options = ManagerOptions::parse(None, true).unwrap();
     let id = text("786512e2-9e0d-44bd-8f29-789f320fe840");
-    transitions::create(id, Arc::new(creation), &options, at(0))
+    transitions::create(id, creation, &options, at(0))
 }
 
 pub(super) fn created() -> TaskRow {

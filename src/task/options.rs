@@ -82,13 +82,19 @@ const WITHDRAW_INPUT_REQUESTS: &str = "withdrawInputRequests";
 
 /// The options of a transition, and of an update and a take.
 pub(crate) fn transition_options(text: Option<&str>) -> Result<Preconditions> {
+    if text.is_none() {
+        return Ok(Preconditions::default());
+    }
     preconditions(&call_options(text, &[EXPECTED_REVISION, UNLESS_CANCELATION_REQUESTED])?)
 }
 
 /// The options of marking a task as working: also the decoded keys to withdraw, `None` for all.
 pub(crate) fn mark_working_options(text: Option<&str>) -> Result<(Preconditions, Option<Vec<String>>)> {
-    let known = [EXPECTED_REVISION, UNLESS_CANCELATION_REQUESTED, WITHDRAW_INPUT_REQUESTS];
-    let object = call_options(text, &known)?;
+    const KNOWN: &[&str] = &[EXPECTED_REVISION, UNLESS_CANCELATION_REQUESTED, WITHDRAW_INPUT_REQUESTS];
+    if text.is_none() {
+        return Ok((Preconditions::default(), None));
+    }
+    let object = call_options(text, KNOWN)?;
     let preconditions = preconditions(&object)?;
     let Some(keys) = object.get(WITHDRAW_INPUT_REQUESTS) else { return Ok((preconditions, None)) };
     let refused = || invalid(WITHDRAW_INPUT_REQUESTS, "the member must be an array of strings");
@@ -99,7 +105,7 @@ pub(crate) fn mark_working_options(text: Option<&str>) -> Result<(Preconditions,
     Ok((preconditions, Some(keys.ok_or_else(refused)?)))
 }
 
-fn call_options<'a>(text: Option<&'a str>, known: &[&str]) -> Result<Object<'a>> {
+fn call_options<'a>(text: Option<&'a str>, known: &'static [&'static str]) -> Result<Object<'a>> {
     Object::parse(text, known, DEFAULT_MAXIMUM_PAYLOAD_BYTES)
 }
 

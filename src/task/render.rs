@@ -139,38 +139,44 @@ const RECORD_REVISION: &str = "},\"revision\":";
 
 /// The record, for trusted readers.
 pub(crate) fn record(row: &TaskRow) -> Text {
-    let (frame, payload, creation) = (Frame::of(row), Payload::of(row), row.creation.record_members());
-    let mut text = Text::with_capacity(
-        RECORD_START.len()
-            + row.id.len()
-            + 1
-            + frame.text.len()
-            + payload.len()
-            + RECORD_REVISION.len()
-            + creation.len()
-            + "false}".len(),
-    );
-    write_record(&mut text, row, &frame, &payload, creation);
-    text
+    let requests;
+    let payload = match Payload::of(row) {
+        Payload::None => ["", ""],
+        Payload::Outcome(label, outcome) => [label, outcome],
+        Payload::InputRequests(members) => {
+            requests = object(members);
+            [Payload::INPUT_REQUESTS, requests.as_str()]
+        }
+    };
+    Text::concat(&record_pieces(row, &Frame::of(row), payload))
 }
 
 /// Appends the record without `result`, `error` and `inputRequests`, or with them.
 pub(crate) fn push_record(text: &mut Text, row: &TaskRow, with_payload: bool) {
-    let payload = if with_payload { Payload::of(row) } else { Payload::None };
-    write_record(text, row, &Frame::of(row), &payload, row.creation.record_members());
+    if with_payload {
+        text.push_str(record(row).as_str());
+    } else {
+        for piece in record_pieces(row, &Frame::of(row), ["", ""]) {
+            text.push_str(piece);
+        }
+    }
 }
 
+/// What a record is put together from; the payload is its label and its text.
 #[inline]
-fn write_record(text: &mut Text, row: &TaskRow, frame: &Frame<'_>, payload: &Payload<'_>, creation: &str) {
-    text.push_str(RECORD_START);
-    text.push_str(&row.id);
-    text.push_str("\"");
-    text.push_str(frame.members());
-    payload.push(text);
-    text.push_str(RECORD_REVISION);
-    text.push_str(frame.revision());
-    text.push_str(creation);
-    text.push_str(if row.cancelation_requested { "true}" } else { "false}" });
+fn record_pieces<'a>(row: &'a TaskRow, frame: &'a Frame<'a>, payload: [&'a str; 2]) -> [&'a str; 10] {
+    [
+        RECORD_START,
+        &row.id,
+        "\"",
+        frame.members(),
+        payload[0],
+        payload[1],
+        RECORD_REVISION,
+        frame.revision(),
+        row.creation.record_members(),
+        if row.cancelation_requested { "true}" } else { "false}" },
+    ]
 }
 
 /// A rendering for clients. `subscription_id` is JSON text and goes into a notification only.

@@ -84,12 +84,7 @@ pub(crate) fn not_found() -> Error {
 }
 
 /// A new working task.
-pub(crate) fn create(
-    id: Arc<str>,
-    creation: Arc<TaskCreation>,
-    options: &ManagerOptions,
-    now: Now,
-) -> TaskRow {
+pub(crate) fn create(id: Arc<str>, creation: TaskCreation, options: &ManagerOptions, now: Now) -> TaskRow {
     let mut row = TaskRow {
         id,
         creation,

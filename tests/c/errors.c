@@ -86,7 +86,7 @@ static void outputs(taskhold_manager *manager) {
 
 static void payloads(taskhold_manager *manager) {
     static char large[2000];
-    char deep[2 * 129 + 1], *json = NULL, *error = NULL, *id = new_task(manager, NULL);
+    char deep[2 * 145 + 1], *json = NULL, *error = NULL, *id = new_task(manager, NULL);
     struct {
         const char *creation, *reason;
     } refused[] = {
@@ -110,9 +110,9 @@ static void payloads(taskhold_manager *manager) {
     CHECK_JSON(error, "/key", "taskId");
     drop(&error);
 
-    memset(deep, '[', 129);
-    memset(deep + 129, ']', 129);
-    deep[2 * 129] = '\0';
+    memset(deep, '[', 145);
+    memset(deep + 145, ']', 145);
+    deep[2 * 145] = '\0';
     CHECK_REFUSED(TASKHOLD_LIMIT_EXCEEDED, "nesting_too_deep", taskhold_json_get(deep, "", &json, &error));
     memset(large, ' ', sizeof large - 1);
     memcpy(large, "{}", 2);

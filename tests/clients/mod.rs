@@ -10,10 +10,10 @@ use std::sync::OnceLock;
 /// Every warning is an error. Version 4 of DWARF, because valgrind of Debian 12 cannot read clang's version 5.
 const FLAGS: &str = "-Wall -Wextra -Wpedantic -Wshadow -Werror -O1 -gdwarf-4 -pthread";
 
-/// The project's folder.
-pub fn root() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-}
+#[path = "../support/generated.rs"]
+pub mod generated;
+
+pub use generated::root;
 
 /// Text of a file of the project.
 pub fn read(path: &str) -> String {

@@ -14,10 +14,13 @@ fn taken(sessions: &SessionStore) -> Vec<(String, String)> {
     expired.iter().map(|entry| (text(entry, "reason"), text(entry, "sessionId"))).collect()
 }
 
+/// Whether a call finds the session of this id and snapshot.
+type Sees<'a> = &'a dyn Fn(&str, &str) -> bool;
+
 #[test]
 fn idle_is_older_than_the_timeout_for_every_call() {
     let (world, sessions) = world(r#"{"idleTimeoutMs":1000,"initializationTimeoutMs":0}"#);
-    let calls: [(&str, &dyn Fn(&str, &str) -> bool); 5] = [
+    let calls: [(&str, Sees<'_>); 5] = [
         ("find", &|id, _| is_there(&sessions, id)),
         ("authorized", &|id, _| sessions.find_authorized_session("/mcp", None, id).unwrap().is_some()),
         ("replace", &|_, snapshot| sessions.replace(snapshot, &next(snapshot, &[])).unwrap()),

@@ -21,7 +21,7 @@ enum Step {
     Pin(usize),
     Unpin(usize),
     Advance(i64),
-    StepWall(i64),
+    MoveWall(i64),
 }
 
 fn step() -> impl Strategy<Value = Step> {
@@ -35,7 +35,7 @@ fn step() -> impl Strategy<Value = Step> {
         2 => id().prop_map(Step::Pin),
         2 => id().prop_map(Step::Unpin),
         4 => (0..60_i64).prop_map(Step::Advance),
-        1 => (-1000..1000_i64).prop_map(Step::StepWall),
+        1 => (-1000..1000_i64).prop_map(Step::MoveWall),
     ]
 }
 
@@ -130,7 +130,7 @@ proptest! {
                     now += ms;
                     wall += ms;
                 }
-                Step::StepWall(ms) => {
+                Step::MoveWall(ms) => {
                     world.clock.step_wall(ms).unwrap();
                     wall += ms;
                 }

@@ -36,7 +36,7 @@ fn at<H>(address: usize) -> *mut H {
 fn a_token_is_a_positive_address_that_no_process_has() {
     kind!(Thing: u32 = 127);
     let thing = open::<Thing>(5).expect("a handle");
-    assert!(thing.addr() as i64 > 0);
+    assert!(thing.addr().cast_signed() > 0);
     assert!(thing.addr() >> 56 != 0, "not canonical on x86-64, whose addresses have at most 56 bits here");
     assert_eq!(get(thing).map(|thing| *thing).ok(), Some(5));
     close(thing).expect("closed");

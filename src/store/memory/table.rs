@@ -22,8 +22,8 @@ use crate::events::Hub;
 /// So many that two threads rarely meet in one, and that growing one stays short with a million rows.
 const SHARDS: usize = 128;
 
-/// Expired rows that one call removes beside its own work.
-const SWEEP_PER_CALL: usize = 4;
+/// Rows that one call looks at beside its own work, to remove those that expired.
+pub(super) const SWEEP_PER_CALL: usize = 4;
 
 /// How many counters a table keeps for `taskhold_store_stats`.
 pub(super) const CLASSES: usize = 5;
@@ -230,6 +230,13 @@ impl<R: Indexed> MemoryTable<R> {
         }
     }
 
+    /// How many rows the next sweeps look at.
+    #[cfg(test)]
+    pub(super) fn due(&self) -> usize {
+        let tick_ns = self.tick_ns();
+        self.shards.iter().map(|shard| lock(&shard.expiry).range(..=(tick_ns, u64::MAX)).count()).sum()
+    }
+
     fn shard(&self, hash: u64) -> &Shard<R> {
         // The table itself uses the lowest and the highest bits.
         &self.shards[(hash >> 32) as usize % SHARDS]
@@ -374,16 +381,26 @@ impl<R: Indexed> MemoryTable<R> {
         removed
     }
 
-    /// Removes up to `most` expired rows of one shard.
+    /// Removes up to `most` expired rows of one shard. Rows whose deadline moved on since they were scheduled
+    /// are passed over, however many these are.
     fn sweep_shard(&self, shard: &Shard<R>, tick_ns: i64, most: usize) -> usize {
         let mut removed = 0;
-        while removed < most && shard.next_expiry.load(Ordering::Relaxed) <= tick_ns {
+        while removed < most {
             let Some(entry) = shard.first_due(tick_ns) else { break };
             if self.retire(shard, &entry, tick_ns) {
                 removed += 1;
             }
         }
         removed
+    }
+
+    /// What one call does beside its own work: looks at a few rows of one shard that are due, and removes those
+    /// that expired. Rows whose deadline moved on count as well, or one call could have to reschedule them all.
+    fn sweep_a_few(&self, shard: &Shard<R>, tick_ns: i64) {
+        for _ in 0..SWEEP_PER_CALL {
+            let Some(entry) = shard.first_due(tick_ns) else { break };
+            self.retire(shard, &entry, tick_ns);
+        }
     }
 
     /// Removes the row of `entry` if it expired; moves it to its deadline in the expiry index if it did not.
@@ -450,6 +467,9 @@ impl<R: Indexed> Shard<R> {
     /// The entry that is due first. It stays in the index until its row is taken and the row's slot is free:
     /// an index without due entries means that no expired row takes a slot.
     fn first_due(&self, tick_ns: i64) -> Option<Arc<Entry<R>>> {
+        if self.next_expiry.load(Ordering::Relaxed) > tick_ns {
+            return None;
+        }
         let expiry = lock(&self.expiry);
         expiry.first_key_value().filter(|(key, _)| key.0 <= tick_ns).map(|(_, entry)| Arc::clone(entry))
     }
@@ -498,7 +518,7 @@ impl<R: Indexed> Table<R> for MemoryTable<R> {
         if expired {
             self.retire_by_id(shard, hash, id, tick_ns);
         }
-        self.sweep_shard(shard, tick_ns, SWEEP_PER_CALL);
+        self.sweep_a_few(shard, tick_ns);
         Ok(found)
     }
 
@@ -509,7 +529,7 @@ impl<R: Indexed> Table<R> for MemoryTable<R> {
             let now = self.clock.now();
             match self.attempt(shard, hash, id, now, decide)? {
                 Attempt::Done => {
-                    self.sweep_shard(shard, now.tick_ns, SWEEP_PER_CALL);
+                    self.sweep_a_few(shard, now.tick_ns);
                     return Ok(());
                 }
                 Attempt::InTheWay => self.retire_by_id(shard, hash, id, now.tick_ns),
@@ -517,8 +537,8 @@ impl<R: Indexed> Table<R> for MemoryTable<R> {
                     if self.insert_making_room(shard, hash, row, limit)? {
                         // Insertions walk over all shards, so that rows expire even where nobody looks.
                         let next = self.sweep_next.fetch_add(1, Ordering::Relaxed) % SHARDS;
-                        self.sweep_shard(&self.shards[next], now.tick_ns, SWEEP_PER_CALL);
-                        self.sweep_shard(shard, now.tick_ns, SWEEP_PER_CALL);
+                        self.sweep_a_few(&self.shards[next], now.tick_ns);
+                        self.sweep_a_few(shard, now.tick_ns);
                         return Ok(());
                     }
                 }
