@@ -155,7 +155,10 @@ impl Hub {
         });
         {
             let mut queues = self.queues.write().unwrap_or_else(PoisonError::into_inner);
-            queues.retain(|known| known.strong_count() > 0);
+            // Only when most are closed: opening many queues must not look at each of them each time.
+            if queues.len() > 2 * self.open_queues.load(Ordering::SeqCst) {
+                queues.retain(|known| known.strong_count() > 0);
+            }
             queues.push(Arc::downgrade(&queue));
             self.open_queues.fetch_add(1, Ordering::SeqCst);
         }

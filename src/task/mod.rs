@@ -12,6 +12,7 @@ mod input;
 mod list;
 mod options;
 mod render;
+mod responses;
 mod rpc;
 mod subscribers;
 #[cfg(test)]
@@ -27,14 +28,15 @@ use self::arguments::{Caller, RenderOptions};
 use self::capabilities::{ClientCapabilities, TASKS_REQUIRED, Undeliverable, check_delivery};
 pub(crate) use self::list::MAXIMUM_PAGE_SIZE;
 use self::options::ManagerOptions;
+use self::responses::{Responses, UpdateOutcome};
 use self::subscribers::Subscribers;
 pub use self::subscribers::{Subscriber, Subscription};
-use self::transitions::{Ending, Preconditions, UpdateOutcome, not_found};
+use self::transitions::{Ending, Preconditions, not_found};
 use crate::clock::{Now, Wake};
 use crate::error::Result;
 use crate::events::{EventKind, EventQueue};
 use crate::fault;
-use crate::json::{DEFAULT_MAXIMUM_PAYLOAD_BYTES, Value};
+use crate::json::DEFAULT_MAXIMUM_PAYLOAD_BYTES;
 use crate::options::check_identifier;
 use crate::store::{Change, Store, TaskRow, TaskTable};
 use crate::text::Text;
@@ -224,7 +226,8 @@ impl TaskManager {
         check_identifier(task_id, "task_id")?;
         let responses = input::parse_responses(input_responses, self.options.maximum_payload_bytes)?;
         let preconditions = options::transition_options(options)?;
-        Ok(self.accept_responses(caller, task_id, responses, preconditions)?.to_json())
+        let responses = Responses::of(responses);
+        Ok(self.accept_responses(caller, task_id, &responses, preconditions)?.to_json(&responses))
     }
 
     pub fn request_task_cancelation(
@@ -349,13 +352,13 @@ impl TaskManager {
     }
 
     /// Hands a client's responses to its task.
-    fn accept_responses<'a>(
+    fn accept_responses(
         &self,
         caller: Caller<'_>,
         task_id: &str,
-        responses: Value<'a>,
+        responses: &Responses<'_>,
         preconditions: Preconditions,
-    ) -> Result<UpdateOutcome<'a>> {
+    ) -> Result<UpdateOutcome> {
         let mut outcome = UpdateOutcome::default();
         self.table.transact(task_id, None, &mut |row, now| {
             fault::point("task_transition");
