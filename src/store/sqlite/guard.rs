@@ -1,6 +1,7 @@
 //! A second SQLite in this process. File locks belong to the process: when another library closes the file, the
 //! operating system drops the locks of this one as well. So a file that somebody else in this process has open is
-//! refused, and a store that lost its locks writes no more. Both are read from `/proc`; elsewhere nothing is told.
+//! refused, and a store that lost its locks writes no more. Both are read from `/proc`; on other systems
+//! nothing is told.
 
 #![forbid(unsafe_code)]
 
@@ -58,7 +59,7 @@ impl Guard {
         let pid = std::process::id();
         let files = files.get_or_insert_default();
         let known = files.get(&identity).copied();
-        if known.is_none() && is_open_here(identity) {
+        if known.is_none() && !descriptors_of(identity).is_empty() {
             return Err(Error::new(
                 Reason::StorageUnavailable,
                 "something else in this process has the store's file open, which would break its locks",
@@ -71,7 +72,7 @@ impl Guard {
 
     /// After it was opened: notes whether its lock can be seen.
     pub(super) fn after_open(&self) {
-        let sees = self.identity.and_then(|(_, inode)| holds_lock(inode)) == Some(true);
+        let sees = self.identity.and_then(holds_lock) == Some(true);
         self.is_seeing.store(sees, Ordering::Relaxed);
     }
 
@@ -82,7 +83,7 @@ impl Guard {
             if now || time.abs_diff(self.looked_at_ms.load(Ordering::Relaxed)) >= LOOK_EVERY_MS.unsigned_abs()
             {
                 self.looked_at_ms.store(time, Ordering::Relaxed);
-                if self.identity.and_then(|(_, inode)| holds_lock(inode)) == Some(false) {
+                if self.identity.and_then(holds_lock) == Some(false) {
                     self.is_lost.store(true, Ordering::Relaxed);
                 }
             }
@@ -109,37 +110,30 @@ impl Drop for Guard {
     }
 }
 
-/// Whether this process has a descriptor of the file.
+/// The descriptors that this process has of the file.
 #[cfg(target_os = "linux")]
-fn is_open_here((device, inode): Identity) -> bool {
+fn descriptors_of((device, inode): Identity) -> Vec<String> {
     use std::os::unix::fs::MetadataExt as _;
-    let Ok(descriptors) = std::fs::read_dir("/proc/self/fd") else { return false };
-    descriptors.flatten().any(|descriptor| {
-        std::fs::metadata(descriptor.path())
+    let is_of_file = |entry: &std::fs::DirEntry| {
+        std::fs::metadata(entry.path())
             .is_ok_and(|metadata| metadata.dev() == device && metadata.ino() == inode)
-    })
+    };
+    let Ok(entries) = std::fs::read_dir("/proc/self/fd") else { return Vec::new() };
+    let found = entries.flatten().filter(is_of_file);
+    found.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect()
 }
 
 #[cfg(not(target_os = "linux"))]
-fn is_open_here(_identity: Identity) -> bool {
-    false
+fn descriptors_of(_identity: Identity) -> Vec<String> {
+    Vec::new()
 }
 
-/// Whether this process has a lock on the file, as far as can be told.
-#[cfg(target_os = "linux")]
-fn holds_lock(inode: u64) -> Option<bool> {
-    let locks = std::fs::read_to_string("/proc/locks").ok()?;
-    let (pid, file) = (std::process::id().to_string(), format!(":{inode}"));
-    Some(locks.lines().any(|lock| {
-        // 1: POSIX ADVISORY READ 4711 fe:00:131 1073741826 1073742335
-        let words: Vec<&str> = lock.split_ascii_whitespace().collect();
-        words.get(1) == Some(&"POSIX")
-            && words.get(4) == Some(&&*pid)
-            && words.get(5).is_some_and(|place| place.ends_with(&file))
-    }))
-}
-
-#[cfg(not(target_os = "linux"))]
-fn holds_lock(_inode: u64) -> Option<bool> {
-    None
+/// Whether this process has a lock on the file, as far as can be told. SQLite keeps one as long as it has the
+/// file open. The kernel tells the locks of a descriptor in one piece, unlike those of the whole system.
+fn holds_lock(identity: Identity) -> Option<bool> {
+    let descriptors = descriptors_of(identity);
+    let infos =
+        descriptors.iter().map(|number| std::fs::read_to_string(format!("/proc/self/fdinfo/{number}")));
+    let infos: Vec<String> = infos.flatten().collect();
+    (!infos.is_empty()).then(|| infos.iter().any(|info| info.contains("POSIX")))
 }

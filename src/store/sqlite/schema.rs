@@ -133,6 +133,14 @@ pub(super) enum Found {
 
 /// Looks at what a file is, without a write. Anything but a store or an empty file is refused.
 pub(super) fn look(connection: &Connection) -> Result<Found, Failure> {
+    // In one snapshot: another process may be making it a store.
+    let snapshot = connection.unchecked_transaction()?;
+    let found = look_in(&snapshot)?;
+    snapshot.commit()?;
+    Ok(found)
+}
+
+fn look_in(connection: &Connection) -> Result<Found, Failure> {
     let pragma = |name: &str| connection.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
     let (application_id, version) = (pragma("application_id")?, pragma("user_version")?);
     if application_id == 0 && version == 0 {
@@ -161,7 +169,7 @@ pub(super) fn migrate(connection: &mut Connection) -> Result<(), Failure> {
     }
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     // Another process may have been faster.
-    let from = match look(&transaction)? {
+    let from = match look_in(&transaction)? {
         Found::Empty => 0,
         Found::Store { version } => version,
     };

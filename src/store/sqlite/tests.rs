@@ -1,8 +1,8 @@
 //! What cannot be seen from outside: a disk that is full in the middle of a shared transaction, a step that
 //! panics in one, the plans of the statements, and the log's length.
 
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::Barrier;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
 use super::super::{A2aQuery, Backend, Change, Row as _, TaskCreation, TaskRow, TaskStatus, TaskTable};
