@@ -67,6 +67,11 @@ pub unsafe extern "C" fn taskhold_manager_find_authorized_task(
 /// outstanding answer makes the task working again and clears its message. A working or terminal task is
 /// left alone: that is OK too.
 ///
+/// The shapes, to which members may be added: for an elicitation `{"action": "accept" | "decline" | "cancel",
+/// "content": {...}}`, `content` optional and its members strings, numbers, booleans or arrays of strings; for
+/// sampling `{"role": "user" | "assistant", "model": "...", "content": {"type": "...", ...}}`, or an array of
+/// such content; for roots `{"roots": [{"uri": "..."}]}`. Content is not checked against a requested schema.
+///
 /// @param manager         In: the manager.
 /// @param endpoint        In: the endpoint that the request came to.
 /// @param partition       In, optional: the authorization partition of the caller; NULL is the anonymous one.
@@ -150,7 +155,7 @@ pub unsafe extern "C" fn taskhold_manager_request_task_cancelation(
 /// @param task_id      In: the task's id.
 /// @param rendering    In: TASKHOLD_RENDER_CREATE_RESULT, _GET_RESULT or _NOTIFICATION.
 /// @param options      In, optional: JSON object: `clientCapabilities` (object), checked, if given, as in a
-///                     request; `subscriptionId` (any JSON), which goes into the notification's
+///                     request; `subscriptionId` (string or integer), which goes into the notification's
 ///                     `_meta["io.modelcontextprotocol/subscriptionId"]`.
 /// @param out_json     Out, owned: the JSON text, for the client. Free it with taskhold_string_free().
 /// @param out_revision Out, optional: the revision that it shows.
@@ -211,7 +216,10 @@ pub unsafe extern "C" fn taskhold_manager_render_task(
 ///                            one.
 /// @param client_capabilities In, optional: JSON object, the capabilities that the client has declared. NULL
 ///                            takes them from the request's
-///                            `_meta["io.modelcontextprotocol/clientCapabilities"]`.
+///                            `params._meta["io.modelcontextprotocol/clientCapabilities"]`. The extension is
+///                            `extensions["io.modelcontextprotocol/tasks"]`; kinds of input are
+///                            `elicitation.form` (an empty `elicitation` too), `elicitation.url`, `sampling`
+///                            and `roots`; each is declared by an object.
 /// @param request             In: the request as it came; need not even be UTF-8 (that is -32700).
 /// @param out_response        Out, owned: the response, or NULL for a notification. Free it with
 ///                            taskhold_string_free().
