@@ -28,7 +28,7 @@ use self::arguments::{Caller, RenderOptions};
 use self::capabilities::{ClientCapabilities, TASKS_REQUIRED, Undeliverable, check_delivery};
 pub(crate) use self::list::MAXIMUM_PAGE_SIZE;
 use self::options::ManagerOptions;
-use self::responses::{Responses, UpdateOutcome};
+use self::responses::{Judgement, UpdateOutcome};
 use self::subscribers::Subscribers;
 pub use self::subscribers::{Subscriber, Subscription};
 use self::transitions::{Ending, Preconditions, not_found};
@@ -36,7 +36,7 @@ use crate::clock::{Now, Wake};
 use crate::error::Result;
 use crate::events::{EventKind, EventQueue};
 use crate::fault;
-use crate::json::DEFAULT_MAXIMUM_PAYLOAD_BYTES;
+use crate::json::{DEFAULT_MAXIMUM_PAYLOAD_BYTES, Value};
 use crate::options::check_identifier;
 use crate::store::{Change, Store, TaskRow, TaskTable};
 use crate::text::Text;
@@ -226,8 +226,7 @@ impl TaskManager {
         check_identifier(task_id, "task_id")?;
         let responses = input::parse_responses(input_responses, self.options.maximum_payload_bytes)?;
         let preconditions = options::transition_options(options)?;
-        let responses = Responses::of(responses);
-        Ok(self.accept_responses(caller, task_id, &responses, preconditions)?.to_json(&responses))
+        Ok(self.accept_responses(caller, task_id, responses, preconditions)?.to_json())
     }
 
     pub fn request_task_cancelation(
@@ -351,26 +350,29 @@ impl TaskManager {
         })
     }
 
-    /// Hands a client's responses to its task.
-    fn accept_responses(
+    /// Hands a client's responses to its task. Should its requests change after the responses were judged, these
+    /// are judged again within the store's step.
+    fn accept_responses<'a>(
         &self,
         caller: Caller<'_>,
         task_id: &str,
-        responses: &Responses<'_>,
+        responses: Value<'a>,
         preconditions: Preconditions,
-    ) -> Result<UpdateOutcome> {
-        let mut outcome = UpdateOutcome::default();
+    ) -> Result<UpdateOutcome<'a>> {
+        let input = self.read(task_id, Some(caller), |row| row.input.clone())?.ok_or_else(not_found)?;
+        let mut judgement = Judgement::of(responses, input);
         self.table.transact(task_id, None, &mut |row, now| {
             fault::point("task_transition");
             let row = row.filter(|row| caller.owns(row)).ok_or_else(not_found)?;
-            let (change, decided) = transitions::update(row, responses, preconditions, now)?;
-            outcome = decided;
-            Ok(change)
+            if !judgement.is_for(row.input.as_ref()) {
+                judgement = Judgement::of(responses, row.input.clone());
+            }
+            transitions::update(row, &judgement, preconditions, now)
         })?;
-        if !outcome.accepted.is_empty() {
+        if !judgement.outcome.accepted.is_empty() {
             self.announce_changed(task_id);
         }
-        Ok(outcome)
+        Ok(judgement.outcome)
     }
 
     /// Sets a client's wish to cancel on its task.

@@ -8,7 +8,6 @@ use std::borrow::Cow;
 
 use super::arguments::{Caller, is_request_id};
 use super::capabilities::{ClientCapabilities, TASKS_REQUIRED, Undeliverable, check_delivery};
-use super::responses::Responses;
 use super::transitions::Preconditions;
 use super::{TaskManager, render};
 use crate::error::{Error, Reason, Result};
@@ -191,12 +190,7 @@ fn result(
             };
             let responses =
                 params.get("inputResponses").filter(is_acceptable).ok_or(RpcError::InvalidParams)?;
-            manager.accept_responses(
-                caller,
-                &task_id,
-                &Responses::of(responses),
-                Preconditions::default(),
-            )?;
+            manager.accept_responses(caller, &task_id, responses, Preconditions::default())?;
         }
         _ => manager.note_cancelation_request(caller, &task_id)?,
     }

@@ -9,10 +9,10 @@ use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use super::input::{InputKind, decoded_key};
+use super::input::decoded_key;
 use super::options::ManagerOptions;
 use super::render;
-use super::responses::{Responses, UpdateOutcome};
+use super::responses::Judgement;
 use crate::clock::Now;
 use crate::error::{Error, Reason, Result};
 use crate::json::Value;
@@ -158,45 +158,23 @@ fn added_requests(input: &InputState, requests: &[Member]) -> Result<Vec<Member>
     Ok(added)
 }
 
-/// Accepts the client's answers to outstanding requests; all others are ignored without a trace.
+/// Accepts the client's answers to outstanding requests; all others are ignored without a trace. `judgement` was
+/// made for the row's input.
 pub(crate) fn update(
     row: &TaskRow,
-    responses: &Responses<'_>,
+    judgement: &Judgement<'_>,
     preconditions: Preconditions,
     now: Now,
-) -> Result<(Change<TaskRow>, UpdateOutcome)> {
+) -> Result<Change<TaskRow>> {
     preconditions.check(row)?;
-    let Some(before) = row.input.as_deref() else { return Ok((Change::Keep, UpdateOutcome::default())) };
-    let mut answered = Vec::new();
-    let mut outstanding = Vec::new();
-    for request in &before.outstanding {
-        let response = responses.find(&decoded_key(request)).filter(|(_, response)| {
-            InputKind::of_request(Value::trusted(&request.value))
-                .is_some_and(|kind| kind.is_answered_by(*response))
-        });
-        match response {
-            Some((place, response)) => answered.push((place, request, response)),
-            None => outstanding.push(request.clone()),
-        }
-    }
-    if answered.is_empty() {
-        return Ok((Change::Keep, UpdateOutcome::default()));
-    }
-    answered.sort_unstable_by_key(|(place, ..)| *place);
-    let accepted = answered.iter().map(|(place, ..)| *place).collect();
-    let mut input = InputState { outstanding, ..before.clone() };
-    input.responses.extend(
-        answered
-            .into_iter()
-            .map(|(_, request, response)| Member { key: request.key.clone(), value: response.text().into() }),
-    );
+    let Some(input) = judgement.answered() else { return Ok(Change::Keep) };
     let mut next = row.clone();
     if input.outstanding.is_empty() {
         next.status = TaskStatus::Working;
         next.status_message = None;
     }
     next.input = Some(Arc::new(input));
-    Ok((updated(next, now), UpdateOutcome { accepted }))
+    Ok(updated(next, now))
 }
 
 /// Takes the accepted responses, as an object. The record does not change, so neither does its revision.
