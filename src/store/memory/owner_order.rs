@@ -247,9 +247,11 @@ impl A2aTable for MemoryTable<A2aRow> {
         let mut page = self.index.page(query);
         // Expired rows that are not removed yet stand in the indexes and are not there for anyone.
         let total = page.total.map(|mut total| {
-            self.for_each_expired(tick_ns, |row| {
-                total = total.saturating_sub(u64::from(row.owner.as_deref() == query.owner && fits(row)));
-            });
+            if total > 0 {
+                self.for_each_expired(tick_ns, |row| {
+                    total = total.saturating_sub(u64::from(row.owner.as_deref() == query.owner && fits(row)));
+                });
+            }
             total
         });
         let mut shown = 0;
