@@ -17,6 +17,7 @@
 mod args;
 mod callback;
 mod fork;
+mod free_list;
 mod guard;
 mod handle;
 
