@@ -151,7 +151,10 @@ fn one_session_gets_the_last_place() {
             thread::spawn(move || create(&sessions).is_some())
         })
         .collect();
-    assert_eq!(threads.into_iter().filter(|_| true).map(|thread| thread.join().unwrap() as u32).sum::<u32>(), 1);
+    assert_eq!(
+        threads.into_iter().filter(|_| true).map(|thread| thread.join().unwrap() as u32).sum::<u32>(),
+        1
+    );
 }
 
 fn a_place_is_freed_once() {
