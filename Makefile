@@ -12,6 +12,10 @@ export CARGO_TARGET_DIR
 
 LIB := build/lib
 DEMO := build/demo
+# Where `make install` puts things: DESTDIR/PREFIX, libraries in LIBDIR below that.
+PREFIX ?= /usr/local
+LIBDIR ?= lib
+DESTDIR ?=
 # The strictest warnings that C and C++ hosts are likely to compile the header with.
 WARNINGS := -Wall -Wextra -Wpedantic -Wshadow -Werror
 C_WARNINGS := $(WARNINGS) -std=c99 -Wstrict-prototypes -Wconversion
@@ -22,21 +26,39 @@ LINK := -L$(LIB) -ltaskhold -Wl,-rpath,'$$ORIGIN/../lib'
 CONVERSATION := $(filter-out examples/c/quickstart.c,$(wildcard examples/c/*.c))
 export TASKHOLD_LIBRARY = $(CURDIR)/$(LIB)/libtaskhold.so
 
-.PHONY: help demo test lib lint setup bench bench-peers verify deny clean
+PYTHON ?= python3
+VENV := build/python
+# The package as it lies in the tree, over the library in $(LIB).
+RUN_PYTHON := PYTHONPATH=$(CURDIR)/bindings/python/src
+
+.PHONY: help demo demo-python demo-java test test-python test-java lib install uninstall lint setup verify abidiff deny clean
+.PHONY: bench bench-python bench-java bench-peers bench-python-peers
 
 help:
 	@echo 'make demo         build the library and play examples/c: MCP tasks, MCP sessions, A2A tasks'
-	@echo 'make test         every test: Rust, C, C++, documentation'
+	@echo 'make demo-python  play examples/python: a task, and an MCP server with its client'
+	@echo 'make demo-java    the same kind of conversation from Java'
+	@echo 'make test         every test: Rust, C, C++, Python, Java, documentation'
+	@echo 'make test-python  the Python ones alone'
+	@echo 'make test-java    the Java ones alone'
 	@echo 'make lib          $(LIB)/libtaskhold.so and libtaskhold.a; everything else takes them from there'
-	@echo 'make lint         formatting and warnings as errors, Rust and C'
-	@echo 'make verify       C clients under valgrind and sanitizers, injected panics, dependency audit'
-	@echo 'make bench        speed, against anchors in the same process'
-	@echo 'make bench-peers  speed, against other libraries'
+	@echo 'make install      header, libraries, pkg-config file and CMake package: PREFIX=/usr/local LIBDIR=lib DESTDIR='
+	@echo 'make uninstall    takes them away again'
+	@echo 'make lint         formatting and warnings as errors, Rust, C and Python'
+	@echo 'make verify       C clients under valgrind and sanitizers, injected panics, long races, ABI, audit'
+	@echo 'make bench        speed, against anchors in the same process; CARGO_BENCH_ARGS="M1 M6" for some rows'
+	@echo 'make bench-java   speed of the Java binding, against a Java program that does the same'
+	@echo 'make bench-peers  speed, against other libraries; bench-python-peers: against a2a-python'
 	@echo 'make setup        the Debian packages that all of this needs (a Rust toolchain is assumed)'
 	@echo 'make clean        remove what was built'
 
 demo: lib $(DEMO)/conversation
 	@$(DEMO)/conversation examples/c/conversation.jsonl examples/c/sessions.jsonl examples/c/a2a.jsonl
+
+demo-python: lib
+	@scripts/require.sh $(PYTHON)
+	@$(RUN_PYTHON) $(PYTHON) examples/python/quickstart.py
+	@$(RUN_PYTHON) $(PYTHON) examples/python/server.py --demo
 
 # The binary depends on the library by name, so `lib` need not run first when only the program is wanted.
 $(DEMO)/conversation: $(CONVERSATION) examples/c/demo.h include/taskhold.h | lib
@@ -60,15 +82,57 @@ lib:
 	@scripts/replace.sh $(CARGO_TARGET_DIR)/native-static-libs.txt $(LIB)/native-static-libs.txt
 	@ln -sfn libtaskhold.so.0 $(LIB)/libtaskhold.so
 
+# Root without a Rust toolchain, as under sudo, installs what its owner built.
+install:
+	@if command -v $(CARGO) >/dev/null; then $(MAKE) --no-print-directory lib; fi
+	@packaging/install.sh install '$(PREFIX)' '$(LIBDIR)' '$(DESTDIR)'
+
+uninstall:
+	@packaging/install.sh uninstall '$(PREFIX)' '$(LIBDIR)' '$(DESTDIR)'
+
 test: lib
-	@scripts/require.sh g++ nm
+	@scripts/require.sh g++ nm cmake pkg-config
 	@echo 'Testing: Rust, C and C++ clients, documentation'
 	@$(CARGO) test --quiet --no-fail-fast
 	@echo 'Testing: injected panics'
 	@$(CARGO) test --quiet --features fault-injection --test '*faults*' --test panics
+	@$(MAKE) --no-print-directory test-python
+	@$(MAKE) --no-print-directory test-java
 	@echo 'All tests passed.'
 
-lint:
+test-python: lib $(VENV)/tools
+	@echo 'Testing: Python'
+	@cd bindings/python && $(CURDIR)/$(VENV)/bin/python -X dev -m pytest -q
+
+# The tools of the Python tests, in an environment of their own: Debian's Python lets nobody install into it.
+$(VENV)/tools: bindings/python/requirements-dev.txt
+	@scripts/require.sh $(PYTHON) python3-venv
+	@echo 'Installing the tools of the Python tests into $(VENV)'
+	@$(PYTHON) -m venv --clear $(VENV)
+	@$(VENV)/bin/pip install --quiet --disable-pip-version-check -r bindings/python/requirements-dev.txt
+	@touch $@
+
+# Maven calls `make lib` by itself; a Java user needs no more than the command here. It uses a JDK 22 or later, if it
+# finds one, for the half of the binding that needs it.
+MAVEN := mvn --batch-mode --quiet -Dorg.slf4j.simpleLogger.log.org.apache.maven.plugin.surefire=info
+
+test-java: lib
+	@scripts/require.sh mvn javac
+	@echo 'Testing: the Java binding'
+	@$(MAVEN) -f bindings/java install
+
+demo-java: lib
+	@scripts/require.sh mvn javac
+	@echo 'Building the Java binding'
+	@$(MAVEN) -f bindings/java install -DskipTests -Dmaven.javadoc.skip
+	@$(MAVEN) -f examples/java compile
+	@java --enable-native-access=ALL-UNNAMED -cp '$(DEMO)/java/classes:$(DEMO)/java/libraries/*' Conversation
+
+bench-java: lib
+	@scripts/require.sh mvn javac
+	@bindings/java/taskhold-bench/run
+
+lint: $(VENV)/tools
 	@scripts/require.sh gcc g++ cc-headers
 	@echo 'Checking: rustfmt'
 	@$(CARGO) fmt --check
@@ -76,16 +140,21 @@ lint:
 	@$(CARGO) clippy --quiet --all-targets -- -D warnings
 	@$(CARGO) clippy --quiet --all-targets --features fault-injection -- -D warnings
 	@echo 'Checking: C and C++ with $(C_WARNINGS)'
-	@for file in examples/c/*.c tests/c/*.c; do \
+	@for file in examples/c/*.c tests/c/*.c tests/install/*.c; do \
 		$(CC) $(C_WARNINGS) -fsyntax-only -Iinclude -Itests/c "$$file" || exit 1; done
 	@for file in tests/cpp/*.cpp; do \
 		$(CXX) $(CXX_WARNINGS) -fsyntax-only -Iinclude -Itests/c "$$file" || exit 1; done
 	@if command -v clang-format >/dev/null; then echo 'Checking: clang-format'; \
-		clang-format --dry-run --Werror examples/c/*.[ch] tests/c/*.[ch] tests/cpp/*.cpp; fi
+		clang-format --dry-run --Werror examples/c/*.[ch] tests/c/*.[ch] tests/install/*.c tests/cpp/*.cpp; fi
+	@echo 'Checking: ruff and mypy --strict'
+	@cd bindings/python && $(CURDIR)/$(VENV)/bin/ruff format --quiet --check . ../../examples/python
+	@cd bindings/python && $(CURDIR)/$(VENV)/bin/ruff check --quiet . ../../examples/python
+	@cd bindings/python && $(CURDIR)/$(VENV)/bin/mypy --no-error-summary
 	@echo 'No complaints.'
 
 setup:
-	@scripts/require.sh make gcc g++ cc-headers nm pkg-config valgrind clang
+	@scripts/require.sh make gcc g++ cc-headers nm cmake pkg-config valgrind clang git abidiff $(PYTHON) \
+		python3-venv mvn javac node npm
 	@echo 'Everything is there.'
 
 verify: lib
@@ -94,8 +163,16 @@ verify: lib
 	@TASKHOLD_VALGRIND=1 $(CARGO) test --quiet --test c_clients --test conversation --test readme
 	@echo 'Verifying: injected panics'
 	@$(CARGO) test --quiet --features fault-injection --test '*faults*' --test panics
-	@$(MAKE) --no-print-directory deny
+	@echo 'Verifying: the reference model, races and the soak at length'
+	@TASKHOLD_MODEL_CASES=5000 TASKHOLD_RACE_ROUNDS=50000 TASKHOLD_SOAK=200000 \
+		$(CARGO) test --quiet --test model --test races --test soak
+	@$(MAKE) --no-print-directory abidiff deny
 	@echo 'Verified.'
+
+abidiff: lib
+	@scripts/require.sh gcc git abidiff
+	@echo 'Verifying: the ABI is still that of the last release'
+	@packaging/abidiff.sh
 
 DENY := PATH="$$PATH:build/tools/bin" $(CARGO) deny --log-level error
 
@@ -112,11 +189,30 @@ deny:
 	fi
 
 bench: lib
+	@scripts/require.sh readelf
+	@packaging/check-lto.sh $(LIB)/libtaskhold.so
 	@echo 'Measuring: the exported functions against anchors in the same process'
-	@$(CARGO) bench --quiet --bench '*'
+	@$(CARGO) bench --quiet --bench memory --bench sqlite -- $(CARGO_BENCH_ARGS)
+	@$(MAKE) --no-print-directory bench-python
 
+bench-python: lib
+	@scripts/require.sh $(PYTHON)
+	@echo 'Measuring: the Python package against the C calls below it'
+	@$(RUN_PYTHON) $(PYTHON) bindings/python/benches/overhead.py
+
+bench-python-peers: lib $(VENV)-peers/installed
+	@echo 'Measuring: the Python package against a2a-python'
+	@$(RUN_PYTHON) $(VENV)-peers/bin/python bindings/python/benches/peers.py
+
+$(VENV)-peers/installed: bindings/python/benches/requirements.txt
+	@scripts/require.sh $(PYTHON) python3-venv
+	@$(PYTHON) -m venv --clear $(VENV)-peers
+	@$(VENV)-peers/bin/pip install --quiet --disable-pip-version-check -r $<
+	@touch $@
+
+# Versions are fixed there; a peer that cannot be installed is left out and named.
 bench-peers: lib
-	@[ -x benches/peers/run ] || { echo 'No comparison with other libraries is there yet: benches/peers/run'; exit 1; }
+	@packaging/check-lto.sh $(LIB)/libtaskhold.so
 	@benches/peers/run
 
 clean:

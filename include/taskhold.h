@@ -145,10 +145,15 @@
  *
  * TASKHOLD_CORRUPT
  *  - corrupt_row: A stored row cannot be read.
+ *  - corrupt_file: The store's file is damaged, or is not a store of this library.
  *
  * TASKHOLD_UNSUPPORTED
  *  - unsupported_backend: This build has no such storage backend.
  *  - unsupported_platform: This platform cannot do it.
+ *  - schema_too_new: The store was written by a newer version of this library; `limit` is the
+ *    newest schema it can read.
+ *  - unsupported_file_system: The store's file is on a network file system; `key` names the option
+ *    that allows it.
  *
  * TASKHOLD_INTERNAL
  *  - system_resource: The operating system refused a resource: memory, random numbers or a
@@ -445,12 +450,14 @@ taskhold_status taskhold_clock_close(taskhold_clock *clock);
  * @param url       In, optional: where the records live. NULL or "memory:" is a new store in this process's
  *                  memory, which ends with its last handle and everything opened over it. "sqlite:PATH" and
  *                  "postgresql://..." where the build has them (taskhold_describe(), `backends`).
- * @param options   In, optional: JSON object of options of the backend. Memory has none.
+ * @param options   In, optional: JSON object of options of the backend. Memory has none. SQLite: `durability`
+ *                  "full" (default: a commit is on the disk) or "normal" (it survives the process, not a loss of
+ *                  power), `busyTimeoutMs` 5000 (longest wait for other processes), `allowNetworkFileSystem` false.
  * @param clock     In, optional: the store's time, for tests. NULL is the system's.
  * @param out_store Out, owned: the store. Close it with taskhold_store_close().
  * @param out_error Out, owned, optional: why the call failed.
- * @return OK; INVALID_ARGUMENT (invalid_store_url, or malformed `options`); UNSUPPORTED
- *         (unsupported_backend); UNAVAILABLE (storage_unavailable).
+ * @return OK; INVALID_ARGUMENT (invalid_store_url, or malformed `options`); UNSUPPORTED (unsupported_backend,
+ *         schema_too_new, unsupported_file_system); UNAVAILABLE (storage_unavailable); CORRUPT (corrupt_file).
  * @note Any thread. Memory does not block.
  */
 taskhold_status taskhold_store_open(const char *url,
@@ -471,6 +478,23 @@ taskhold_status taskhold_store_open(const char *url,
  * @note Any thread. May visit every record: not for a hot path.
  */
 taskhold_status taskhold_store_stats(taskhold_store *store,
+                                     char **out_json,
+                                     char **out_error);
+
+/**
+ * Looks through a store, for operators: whether its storage is sound and which records cannot be read.
+ * `{"backend": "sqlite", "ok": true, "schemaVersion": 1, "newestSchemaVersion": 1, "problems": [],
+ * "records": 12, "unreadableCount": 0, "unreadable": []}`; an unreadable record is named as `{"kind": "task" |
+ * "session" | "a2a", "name": "default", "id": "..."}`. `problems` and `unreadable` list the first 100. Members
+ * may be added; memory has `ok`, `problems` and `unreadable` only. Nothing is repaired.
+ *
+ * @param store     In: the store.
+ * @param out_json  Out, owned: the JSON object. Free it with taskhold_string_free().
+ * @param out_error Out, owned, optional: why the call failed. What is wrong with the store is no failure.
+ * @return OK; UNAVAILABLE (storage_unavailable).
+ * @note Any thread. Reads every record: not for a hot path.
+ */
+taskhold_status taskhold_store_check(taskhold_store *store,
                                      char **out_json,
                                      char **out_error);
 
@@ -858,8 +882,8 @@ taskhold_status taskhold_manager_request_task_cancelation(taskhold_manager *mana
  * @param task_id      In: the task's id.
  * @param rendering    In: TASKHOLD_RENDER_CREATE_RESULT, _GET_RESULT or _NOTIFICATION.
  * @param options      In, optional: JSON object: `clientCapabilities` (object), checked, if given, as in a
- *                     request; `subscriptionId` (any JSON), which goes into the notification's
- *                     `_meta["io.modelcontextprotocol/subscriptionId"]`.
+ *                     request; `subscriptionId` (string or whole number, as a request's id is), which goes
+ *                     into the notification's `_meta["io.modelcontextprotocol/subscriptionId"]`.
  * @param out_json     Out, owned: the JSON text, for the client. Free it with taskhold_string_free().
  * @param out_revision Out, optional: the revision that it shows.
  * @param out_error    Out, owned, optional: why the call failed.

@@ -1,11 +1,13 @@
 #!/bin/sh
 # usage: scripts/require.sh TOOL…
 # Makes sure that the tools are there: as root on Debian it installs what is missing, otherwise it names the
-# packages and stops. A tool is the name of a command, or "cc-headers" for the C library's headers.
+# packages and stops. A tool is the name of a command, "cc-headers" for the C library's headers, or
+# "python3-venv" for Python's own virtual environments.
 set -eu
 
 present() {
     case $1 in
+    python3-venv) "${PYTHON:-python3}" -c 'import ensurepip, venv' 2>/dev/null ;;
     cc-headers) echo '#include <stdio.h>' | gcc -fsyntax-only -x c - 2>/dev/null ;;
     *) command -v "$1" >/dev/null 2>&1 ;;
     esac
@@ -14,7 +16,11 @@ present() {
 package() {
     case $1 in
     cc-headers) echo libc6-dev ;;
-    nm) echo binutils ;;
+    nm | readelf) echo binutils ;;
+    mvn) echo maven ;;
+    javac) echo default-jdk-headless ;;
+    abidiff) echo abigail-tools ;;
+    node) echo nodejs ;;
     *) echo "$1" ;;
     esac
 }

@@ -120,7 +120,7 @@ closed_list! {
     DuplicateKey = "duplicate_key",
     /// A string in a JSON text has an escaped surrogate without its other half.
     LoneSurrogate = "lone_surrogate",
-    /// A string holds U+0000 where it must cross as a C string or is an identifier or a name.
+    /// A string holds U+0000 where it must cross as a C string or is an endpoint, partition or name.
     EmbeddedNul = "embedded_nul",
     /// An object that this library defines has a member that it does not know; `key` names it.
     UnknownKey = "unknown_key",
@@ -184,10 +184,16 @@ closed_list! {
     OutcomeUnknown = "outcome_unknown",
     /// A stored row cannot be read.
     CorruptRow = "corrupt_row",
+    /// The store's file is damaged, or is not a store of this library.
+    CorruptFile = "corrupt_file",
     /// This build has no such storage backend.
     UnsupportedBackend = "unsupported_backend",
     /// This platform cannot do it.
     UnsupportedPlatform = "unsupported_platform",
+    /// The store was written by a newer version of this library; `limit` is the newest schema it can read.
+    SchemaTooNew = "schema_too_new",
+    /// The store's file is on a network file system; `key` names the option that allows it.
+    UnsupportedFileSystem = "unsupported_file_system",
     /// The operating system refused a resource: memory, random numbers or a descriptor.
     SystemResource = "system_resource",
     /// A defect of the library was caught; state is as before the call.
@@ -228,8 +234,11 @@ impl Reason {
             Self::Timeout => Status::Timeout,
             Self::ClosedWhileWaiting => Status::Closed,
             Self::StorageUnavailable | Self::OutcomeUnknown => Status::Unavailable,
-            Self::CorruptRow => Status::Corrupt,
-            Self::UnsupportedBackend | Self::UnsupportedPlatform => Status::Unsupported,
+            Self::CorruptRow | Self::CorruptFile => Status::Corrupt,
+            Self::UnsupportedBackend
+            | Self::UnsupportedPlatform
+            | Self::SchemaTooNew
+            | Self::UnsupportedFileSystem => Status::Unsupported,
             Self::SystemResource | Self::Panic => Status::Internal,
         }
     }

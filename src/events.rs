@@ -27,12 +27,20 @@ pub enum EventKind {
 }
 
 impl EventKind {
-    const fn name(self) -> &'static str {
+    /// The name in an event's JSON.
+    pub const fn name(self) -> &'static str {
         match self {
             Self::Changed => "changed",
             Self::CancelationRequested => "cancelation_requested",
             Self::Finalized => "finalized",
         }
+    }
+
+    /// The kind with this name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        [Self::Changed, Self::CancelationRequested, Self::Finalized]
+            .into_iter()
+            .find(|kind| kind.name() == name)
     }
 }
 
@@ -45,9 +53,23 @@ pub enum Look<T> {
     Again(Option<Duration>),
 }
 
+/// What a hub asks of a store that other processes share.
+pub trait Elsewhere: Send + Sync {
+    /// Somebody waits here who was alone to do so: from now on, changes by others wake this hub's waiters.
+    fn waiter_came(&self);
+
+    /// An event queue was opened: from now on, others' events are announced here.
+    fn queue_came(&self) -> Result<()>;
+
+    /// Tells the queues of other processes of an event that no change of a record stands for.
+    fn publish(&self, kind: EventKind, id: &str) -> Result<()>;
+}
+
 /// The announcements of one table.
 #[derive(Default)]
 pub struct Hub {
+    /// `None` where nobody else shares the store.
+    elsewhere: Option<Weak<dyn Elsewhere>>,
     waiting: AtomicUsize,
     rooms: Mutex<HashMap<Box<str>, Arc<Room>>>,
     open_queues: Arc<AtomicUsize>,
@@ -75,6 +97,32 @@ impl Room {
 }
 
 impl Hub {
+    /// A hub over a store that other processes share.
+    pub fn shared(elsewhere: Weak<dyn Elsewhere>) -> Self {
+        Self { elsewhere: Some(elsewhere), ..Self::default() }
+    }
+
+    fn elsewhere(&self) -> Option<Arc<dyn Elsewhere>> {
+        self.elsewhere.as_ref().and_then(Weak::upgrade)
+    }
+
+    /// Announces something that no change of a record stands for, to other processes too.
+    pub fn publish(&self, kind: EventKind, id: &str) -> Result<()> {
+        if let Some(elsewhere) = self.elsewhere() {
+            elsewhere.publish(kind, id)?;
+        }
+        self.announce(kind, id);
+        Ok(())
+    }
+
+    /// Tells every queue that events were lost before they came here.
+    pub fn lag(&self) {
+        let queues = self.queues.read().unwrap_or_else(PoisonError::into_inner).clone();
+        for queue in queues.iter().filter_map(Weak::upgrade) {
+            queue.lag();
+        }
+    }
+
     /// Announces that something happened to `id`: to waiters and to event queues. Call it after the change is
     /// readable and with no lock held.
     #[inline]
@@ -106,10 +154,18 @@ impl Hub {
             arrived: Condvar::new(),
             open_queues: Arc::clone(&self.open_queues),
         });
-        let mut queues = self.queues.write().unwrap_or_else(PoisonError::into_inner);
-        queues.retain(|known| known.strong_count() > 0);
-        queues.push(Arc::downgrade(&queue));
-        self.open_queues.fetch_add(1, Ordering::SeqCst);
+        {
+            let mut queues = self.queues.write().unwrap_or_else(PoisonError::into_inner);
+            // Only when most are closed: opening many queues must not look at each of them each time.
+            if queues.len() > 2 * self.open_queues.load(Ordering::SeqCst) {
+                queues.retain(|known| known.strong_count() > 0);
+            }
+            queues.push(Arc::downgrade(&queue));
+            self.open_queues.fetch_add(1, Ordering::SeqCst);
+        }
+        if let Some(elsewhere) = self.elsewhere() {
+            elsewhere.queue_came()?;
+        }
         Ok(queue)
     }
 
@@ -191,9 +247,13 @@ impl<'a> Seat<'a> {
         let mut rooms = lock(&hub.rooms);
         let room = Arc::clone(rooms.entry(id.into()).or_default());
         room.sleepers.fetch_add(1, Ordering::Relaxed);
-        hub.waiting.fetch_add(1, Ordering::SeqCst);
+        let is_first = hub.waiting.fetch_add(1, Ordering::SeqCst) == 0;
         drop(rooms);
-        Self { hub, id, room }
+        let seat = Self { hub, id, room };
+        if is_first && let Some(elsewhere) = hub.elsewhere() {
+            elsewhere.waiter_came();
+        }
+        seat
     }
 }
 
@@ -251,6 +311,19 @@ impl EventQueue {
         self.arrived.notify_one();
     }
 
+    /// Notes that events were lost.
+    fn lag(&self) {
+        let mut state = lock(&self.state);
+        if state.closed || state.lagged {
+            return;
+        }
+        state.lagged = true;
+        state.pending.push_back(None);
+        state.raise_signal();
+        drop(state);
+        self.arrived.notify_one();
+    }
+
     /// The next event as JSON; `TIMEOUT` when none comes in time (`None`: wait for ever), `CLOSED` when the
     /// queue is closed meanwhile.
     pub fn next(&self, timeout: Option<Duration>) -> Result<Text> {
@@ -272,6 +345,7 @@ impl EventQueue {
                 }
                 if state.pending.is_empty() {
                     state.clear_signal();
+                    state.give_room_back();
                 }
                 return Ok(event_text(event.as_ref()));
             }
@@ -345,6 +419,15 @@ impl Drop for EventQueue {
 }
 
 impl QueueState {
+    /// A queue that once was long gives its room back when it is empty.
+    fn give_room_back(&mut self) {
+        const ROOM: usize = 1024;
+        if self.pending.capacity() > ROOM {
+            self.pending.shrink_to(ROOM);
+            self.known.shrink_to(ROOM);
+        }
+    }
+
     // The descriptor is a hint beside the queue: whatever a read or write of it gives, the queue stays right.
     #[cfg(target_os = "linux")]
     fn raise_signal(&self) {

@@ -127,8 +127,8 @@ fn a_task_saved_anew_has_a_grace_period_of_its_own() {
 }
 
 #[test]
-fn the_wall_clock_does_not_count() {
-    let stand = Stand::new();
+fn the_wall_clock_does_not_count_in_memory() {
+    let stand = Stand::in_memory();
     let provider = stand.provider(r#"{"gracePeriodMs":1000,"finalizedRetentionMs":2000}"#);
     save(&provider, None, &task("t", "completed"));
     stand.clock.step_wall(86_400_000).expect("a step");

@@ -11,7 +11,7 @@ use taskhold::events::{EventKind, EventQueue, Hub, Look};
 
 const POLL: Option<Duration> = Some(Duration::ZERO);
 /// Far above what any wait here needs, far below for ever.
-const LONG: Option<Duration> = Some(Duration::from_secs(60));
+const LONG: Option<Duration> = Some(Duration::from_mins(1));
 
 fn drain(queue: &EventQueue) -> Vec<String> {
     let mut events = Vec::new();
@@ -53,6 +53,22 @@ fn an_overflow_is_said_once_where_events_were_lost() {
     assert_eq!(drain(&queue), [changed("b"), LAGGED.to_owned(), changed("e")]);
     hub.announce(EventKind::Changed, "c");
     assert_eq!(drain(&queue), [changed("c")]);
+}
+
+#[test]
+fn queues_come_and_go_by_the_thousand() {
+    let hub = Arc::new(Hub::default());
+    let staying = hub.open_queue(8).unwrap();
+    for round in 0..3 {
+        let queues: Vec<_> = (0..5_000).map(|_| hub.open_queue(1).unwrap()).collect();
+        hub.announce(EventKind::Changed, "a");
+        assert!(queues.iter().all(|queue| drain(queue) == [changed("a")]));
+        assert_eq!((drain(&staying), hub.counts()), (vec![changed("a")], (0, 5_001)), "round {round}");
+        drop(queues);
+        assert_eq!(hub.counts(), (0, 1));
+    }
+    hub.announce(EventKind::Changed, "b");
+    assert_eq!(drain(&staying), [changed("b")]);
 }
 
 #[test]

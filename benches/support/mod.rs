@@ -1,7 +1,7 @@
 //! What the benches share: the built shared library as a table of functions, the payloads, the anchors'
 //! building blocks, interleaved timing, and the printed table.
 
-#![allow(dead_code, clippy::pedantic)] // Each bench uses its part.
+#![allow(dead_code, clippy::pedantic, clippy::too_many_arguments)] // Each bench uses its part.
 
 use std::ffi::{CStr, CString, c_char, c_void};
 use std::path::PathBuf;
@@ -50,6 +50,7 @@ api! {
     manager_close: fn(Handle) -> i32;
     manager_create_task: fn(Handle, Text, Out, Out) -> i32;
     manager_find_task: fn(Handle, Text, Out, Out) -> i32;
+    manager_list_tasks: fn(Handle, Text, Out, Out) -> i32;
     manager_mark_task_working: fn(Handle, Text, Text, Text, Out, Out) -> i32;
     manager_complete_task: fn(Handle, Text, Text, Text, Text, Out, Out) -> i32;
     manager_is_task_cancelation_requested: fn(Handle, Text, *mut i32, Out) -> i32;

@@ -72,7 +72,8 @@ impl StateProvider {
             let Saved { row, became_final } = transitions::save(stored, &save, now.tick_ns)?;
             revision = row.revision;
             announce = became_final && !save_options.is_replicated;
-            Ok(Change::Put(row))
+            // A replicated save is announced nowhere, also not by a store that tells other processes.
+            Ok(if save_options.is_replicated { Change::PutUnannounced(row) } else { Change::Put(row) })
         })?;
         if announce {
             self.table.hub().announce(EventKind::Finalized, save.id);

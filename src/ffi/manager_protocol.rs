@@ -150,8 +150,8 @@ pub unsafe extern "C" fn taskhold_manager_request_task_cancelation(
 /// @param task_id      In: the task's id.
 /// @param rendering    In: TASKHOLD_RENDER_CREATE_RESULT, _GET_RESULT or _NOTIFICATION.
 /// @param options      In, optional: JSON object: `clientCapabilities` (object), checked, if given, as in a
-///                     request; `subscriptionId` (any JSON), which goes into the notification's
-///                     `_meta["io.modelcontextprotocol/subscriptionId"]`.
+///                     request; `subscriptionId` (string or whole number, as a request's id is), which goes
+///                     into the notification's `_meta["io.modelcontextprotocol/subscriptionId"]`.
 /// @param out_json     Out, owned: the JSON text, for the client. Free it with taskhold_string_free().
 /// @param out_revision Out, optional: the revision that it shows.
 /// @param out_error    Out, owned, optional: why the call failed.

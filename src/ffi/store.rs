@@ -34,12 +34,14 @@ impl Handle for taskhold_store {
 /// @param url       In, optional: where the records live. NULL or "memory:" is a new store in this process's
 ///                  memory, which ends with its last handle and everything opened over it. "sqlite:PATH" and
 ///                  "postgresql://..." where the build has them (taskhold_describe(), `backends`).
-/// @param options   In, optional: JSON object of options of the backend. Memory has none.
+/// @param options   In, optional: JSON object of options of the backend. Memory has none. SQLite: `durability`
+///                  "full" (default: a commit is on the disk) or "normal" (it survives the process, not a loss of
+///                  power), `busyTimeoutMs` 5000 (longest wait for other processes), `allowNetworkFileSystem` false.
 /// @param clock     In, optional: the store's time, for tests. NULL is the system's.
 /// @param out_store Out, owned: the store. Close it with taskhold_store_close().
 /// @param out_error Out, owned, optional: why the call failed.
-/// @return OK; INVALID_ARGUMENT (invalid_store_url, or malformed `options`); UNSUPPORTED
-///         (unsupported_backend); UNAVAILABLE (storage_unavailable).
+/// @return OK; INVALID_ARGUMENT (invalid_store_url, or malformed `options`); UNSUPPORTED (unsupported_backend,
+///         schema_too_new, unsupported_file_system); UNAVAILABLE (storage_unavailable); CORRUPT (corrupt_file).
 /// @note Any thread. Memory does not block.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn taskhold_store_open(
@@ -59,6 +61,10 @@ pub unsafe extern "C" fn taskhold_store_open(
         // SAFETY: strings are NULL or NUL-terminated and stay until the function returns (header, "Strings").
         let (url, options) = unsafe { (optional_text("url", url)?, optional_text("options", options)?) };
         store.require("out_store")?;
+        #[cfg(all(feature = "sqlite", target_os = "linux"))]
+        if url.is_some_and(|url| url.starts_with("sqlite:")) {
+            super::fork_sqlite::watch()?;
+        }
         store.set(handle::open(Store::open(url, options, clock)?)?);
         Ok(())
     })
@@ -85,6 +91,33 @@ pub unsafe extern "C" fn taskhold_store_stats(
         let store = handle::get(store)?;
         json.require("out_json")?;
         json.give(store.stats()?);
+        Ok(())
+    })
+}
+
+/// Looks through a store, for operators: whether its storage is sound and which records cannot be read.
+/// `{"backend": "sqlite", "ok": true, "schemaVersion": 1, "newestSchemaVersion": 1, "problems": [],
+/// "records": 12, "unreadableCount": 0, "unreadable": []}`; an unreadable record is named as `{"kind": "task" |
+/// "session" | "a2a", "name": "default", "id": "..."}`. `problems` and `unreadable` list the first 100. Members
+/// may be added; memory has `ok`, `problems` and `unreadable` only. Nothing is repaired.
+///
+/// @param store     In: the store.
+/// @param out_json  Out, owned: the JSON object. Free it with taskhold_string_free().
+/// @param out_error Out, owned, optional: why the call failed. What is wrong with the store is no failure.
+/// @return OK; UNAVAILABLE (storage_unavailable).
+/// @note Any thread. Reads every record: not for a hot path.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn taskhold_store_check(
+    store: *mut taskhold_store,
+    out_json: *mut *mut c_char,
+    out_error: *mut *mut c_char,
+) -> taskhold_status {
+    // SAFETY: out-parameters are NULL or writable until the function returns (header, "Outputs").
+    let (json, error) = unsafe { (Out::clear(out_json), Out::clear(out_error)) };
+    guard("taskhold_store_check", error, || {
+        let store = handle::get(store)?;
+        json.require("out_json")?;
+        json.give(store.check()?);
         Ok(())
     })
 }

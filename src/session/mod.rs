@@ -63,8 +63,7 @@ impl SessionStore {
 
     /// Lets go of the pins that this store took.
     pub fn close(&self) {
-        self.pins.end();
-        while let Some((id, instance, count)) = self.pins.take_session() {
+        for (id, instance, count) in self.pins.end() {
             // Nobody is left to hear of a failure, and on shared storage an abandoned pin ends by itself.
             let _ = self.release(&id, instance, count);
         }
@@ -168,9 +167,13 @@ impl SessionStore {
 
     pub fn unpin(&self, session_id: &str) -> Result<()> {
         check_identifier(session_id, SESSION_ID)?;
-        if let Some(taken) = self.pins.take(session_id) {
-            self.release(session_id, taken.instance(), 1)?;
+        // Pins on a session that is gone ended with it; they do not stand in for one on a later session.
+        while let Some(taken) = self.pins.take(session_id) {
+            let released = self.release(session_id, taken.instance(), 1)?;
             taken.released();
+            if released {
+                break;
+            }
         }
         Ok(())
     }
@@ -201,8 +204,8 @@ impl SessionStore {
         Ok(outcome)
     }
 
-    /// Gives pins back to the table; those on a session that is gone are forgotten.
-    fn release(&self, session_id: &str, instance: i64, count: u32) -> Result<()> {
+    /// Gives pins back to the table. False when their session is gone: then all pins on it are forgotten.
+    fn release(&self, session_id: &str, instance: i64, count: u32) -> Result<bool> {
         let mut gone = false;
         self.transact(session_id, None, &mut |row, now| {
             let unpinned = transitions::unpin(row, instance, count, now);
@@ -212,7 +215,7 @@ impl SessionStore {
         if gone {
             self.pins.forget(session_id, instance);
         }
-        Ok(())
+        Ok(!gone)
     }
 
     /// The table's atomic step, with a place where tests inject a panic.

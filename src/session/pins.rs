@@ -6,7 +6,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
-use crate::store::{ExpiryListener, SessionRow};
+use crate::store::{ExpiryListener, SessionRow, is_too_roomy};
 use crate::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Pins by session id.
@@ -20,6 +20,16 @@ struct Held {
     /// The instances that were pinned, one entry a pin, oldest first.
     by_id: HashMap<Arc<str>, VecDeque<i64>>,
     ended: bool,
+}
+
+impl Held {
+    /// A map that once was large gives its room back.
+    fn remove(&mut self, id: &str) {
+        self.by_id.remove(id);
+        if is_too_roomy(self.by_id.len(), self.by_id.capacity()) {
+            self.by_id.shrink_to(self.by_id.len() * 2);
+        }
+    }
 }
 
 impl Pins {
@@ -44,7 +54,7 @@ impl Pins {
         let instances = held.by_id.get_mut(id)?;
         let instance = instances.pop_front();
         if instances.is_empty() {
-            held.by_id.remove(id);
+            held.remove(id);
         }
         Some(Taken { pins: self, id, instance: instance?, released: false })
     }
@@ -55,29 +65,26 @@ impl Pins {
         if let Some(instances) = held.by_id.get_mut(id) {
             instances.retain(|&other| other != instance);
             if instances.is_empty() {
-                held.by_id.remove(id);
+                held.remove(id);
             }
         }
     }
 
-    /// From now on no pin is added.
-    pub(super) fn end(&self) {
-        self.lock().ended = true;
-    }
-
-    /// Takes out all pins on one session: its id, its instance, their number.
-    pub(super) fn take_session(&self) -> Option<(Arc<str>, i64, u32)> {
-        let mut held = self.lock();
-        let id = held.by_id.keys().next().map(Arc::clone)?;
-        let instances = held.by_id.get_mut(&id)?;
-        let instance = *instances.front()?;
-        let before = instances.len();
-        instances.retain(|&other| other != instance);
-        let count = u32::try_from(before - instances.len()).unwrap_or(u32::MAX);
-        if instances.is_empty() {
-            held.by_id.remove(&id);
+    /// Takes out all pins, by session: its id, its instance, their number. From now on no pin is added.
+    pub(super) fn end(&self) -> Vec<(Arc<str>, i64, u32)> {
+        let by_id = {
+            let mut held = self.lock();
+            held.ended = true;
+            std::mem::take(&mut held.by_id)
+        };
+        let mut pins = Vec::with_capacity(by_id.len());
+        for (id, mut instances) in by_id {
+            instances.make_contiguous().sort_unstable();
+            for same in instances.as_slices().0.chunk_by(PartialEq::eq) {
+                pins.push((Arc::clone(&id), same[0], u32::try_from(same.len()).unwrap_or(u32::MAX)));
+            }
         }
-        Some((id, instance, count))
+        pins
     }
 
     fn lock(&self) -> MutexGuard<'_, Held> {

@@ -6,6 +6,8 @@
 
 pub mod memory;
 mod rows;
+#[cfg(feature = "sqlite")]
+pub mod sqlite;
 
 use std::sync::{Arc, Weak};
 
@@ -16,6 +18,11 @@ use crate::events::Hub;
 use crate::json;
 use crate::options::Object;
 use crate::text::Text;
+
+/// Whether a hash table has so much more room than entries that it should give some back.
+pub(crate) fn is_too_roomy(entries: usize, capacity: usize) -> bool {
+    capacity > 64 && entries < capacity / 8
+}
 
 /// A record as a backend keeps it.
 pub trait Row: Clone + Send + Sync + 'static {
@@ -38,6 +45,8 @@ pub enum Change<R> {
     Keep,
     /// This row is stored in place of the old one, or as a new one.
     Put(R),
+    /// The same, but no event queue is told of it, here or in another process.
+    PutUnannounced(R),
     /// The row is deleted.
     Remove,
 }
@@ -159,6 +168,8 @@ pub trait Backend: Send + Sync {
     fn a2a_tasks(&self, name: &str) -> Result<Arc<dyn A2aTable>>;
     /// The JSON object of `taskhold_store_stats`.
     fn stats(&self) -> Result<Text>;
+    /// The JSON object of `taskhold_store_check`.
+    fn check(&self) -> Result<Text>;
     /// Whether a limit of retained tasks is required (memory is the bound) or optional (the disk is).
     fn requires_task_limit(&self) -> bool;
 }
@@ -179,7 +190,11 @@ fn backend(url: Option<&str>, options: Option<&str>, clock: Clock) -> Result<Arc
             Object::parse(options, &[], json::DEFAULT_MAXIMUM_PAYLOAD_BYTES)?;
             Ok(Arc::new(memory::MemoryBackend::new(clock)))
         }
-        "sqlite" | "postgresql" | "postgres" => {
+        #[cfg(feature = "sqlite")]
+        "sqlite" => Ok(Arc::new(sqlite::SqliteBackend::open(rest, options, clock)?)),
+        #[cfg(not(feature = "sqlite"))]
+        "sqlite" => Err(Error::new(Reason::UnsupportedBackend, "this build has no such storage backend")),
+        "postgresql" | "postgres" => {
             Err(Error::new(Reason::UnsupportedBackend, "this build has no such storage backend"))
         }
         _ => Err(unknown()),
@@ -208,5 +223,10 @@ impl Store {
     /// The JSON object of `taskhold_store_stats`.
     pub fn stats(&self) -> Result<Text> {
         self.backend.stats()
+    }
+
+    /// The JSON object of `taskhold_store_check`.
+    pub fn check(&self) -> Result<Text> {
+        self.backend.check()
     }
 }

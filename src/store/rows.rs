@@ -56,9 +56,9 @@ impl TaskStatus {
 
 /// What a task keeps from its creation; never changes. One text holds it all in the form and order in which
 /// a record shows it: a record takes it in one piece, and every part is a slice of it.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct TaskCreation {
-    text: Box<str>,
+    text: Arc<str>,
     endpoint_end: u32,
     partition_end: u32,
     origin_end: u32,
@@ -192,7 +192,7 @@ pub struct TaskRow {
     /// Random UUID.
     pub id: Arc<str>,
     /// What was given at creation.
-    pub creation: Arc<TaskCreation>,
+    pub creation: TaskCreation,
     /// Wall time of creation, ms.
     pub created_ms: i64,
     /// Tick of creation.

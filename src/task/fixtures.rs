@@ -5,6 +5,7 @@
 use std::sync::Arc;
 
 use super::options::ManagerOptions;
+use super::responses::Judgement;
 use super::transitions::{self, Ending, Preconditions};
 use super::{arguments, input};
 use crate::clock::Now;
@@ -33,7 +34,7 @@ pub(super) fn created_with(creation: &str) -> TaskRow {
     let creation = arguments::parse_creation(creation, 1 << 20).unwrap();
     let options = ManagerOptions::parse(None, true).unwrap();
     let id = text("786512e2-9e0d-44bd-8f29-789f320fe840");
-    transitions::create(id, Arc::new(creation), &options, at(0))
+    transitions::create(id, creation, &options, at(0))
 }
 
 pub(super) fn created() -> TaskRow {
@@ -61,7 +62,7 @@ pub(super) fn answers(keys: &[&str]) -> String {
 }
 
 pub(super) fn answered(row: &TaskRow, responses: &str) -> TaskRow {
-    put(transitions::update(row, value(responses), ANY, at(2)).map(|(change, _)| change))
+    put(transitions::update(row, &Judgement::of(value(responses), row.input.clone()), ANY, at(2)))
 }
 
 pub(super) fn value(text: &str) -> Value<'_> {

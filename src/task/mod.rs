@@ -12,6 +12,7 @@ mod input;
 mod list;
 mod options;
 mod render;
+mod responses;
 mod rpc;
 mod subscribers;
 #[cfg(test)]
@@ -26,9 +27,10 @@ use self::arguments::{Caller, RenderOptions};
 use self::capabilities::{ClientCapabilities, TASKS_REQUIRED, Undeliverable, check_delivery};
 pub(crate) use self::list::MAXIMUM_PAGE_SIZE;
 use self::options::ManagerOptions;
+use self::responses::{Judgement, UpdateOutcome};
 use self::subscribers::Subscribers;
 pub use self::subscribers::{Subscriber, Subscription};
-use self::transitions::{Ending, Preconditions, UpdateOutcome, not_found};
+use self::transitions::{Ending, Preconditions, not_found};
 use crate::clock::{Now, Wake};
 use crate::error::Result;
 use crate::events::{EventKind, EventQueue};
@@ -79,7 +81,7 @@ impl TaskManager {
     }
 
     pub fn create_task(&self, creation: &str) -> Result<Text> {
-        let creation = Arc::new(arguments::parse_creation(creation, self.options.maximum_payload_bytes)?);
+        let creation = arguments::parse_creation(creation, self.options.maximum_payload_bytes)?;
         loop {
             let id = id::random_task_id()?;
             let mut record = None;
@@ -89,7 +91,7 @@ impl TaskManager {
                 if taken.is_some() {
                     return Ok(Change::Keep);
                 }
-                let row = transitions::create(Arc::clone(&id), Arc::clone(&creation), &self.options, now);
+                let row = transitions::create(Arc::clone(&id), creation.clone(), &self.options, now);
                 record = Some(render::record(&row));
                 Ok(Change::Put(row))
             })?;
@@ -175,7 +177,7 @@ impl TaskManager {
 
     pub fn take_task_input_responses(&self, task_id: &str, options: Option<&str>) -> Result<Text> {
         check_identifier(task_id, "task_id")?;
-        let preconditions = options::take_options(options)?;
+        let preconditions = options::transition_options(options)?;
         let mut responses = Text::with_capacity(0);
         self.table.transact(task_id, None, &mut |row, _| {
             fault::point("task_transition");
@@ -279,7 +281,8 @@ impl TaskManager {
 
     pub fn publish_task_changed(&self, task_id: &str) -> Result<()> {
         check_identifier(task_id, "task_id")?;
-        self.announce_changed(task_id);
+        self.table.hub().publish(EventKind::Changed, task_id)?;
+        self.subscribers.tell(task_id);
         Ok(())
     }
 
@@ -347,7 +350,8 @@ impl TaskManager {
         })
     }
 
-    /// Hands a client's responses to its task.
+    /// Hands a client's responses to its task. Should its requests change after the responses were judged, these
+    /// are judged again within the store's step.
     fn accept_responses<'a>(
         &self,
         caller: Caller<'_>,
@@ -355,18 +359,20 @@ impl TaskManager {
         responses: Value<'a>,
         preconditions: Preconditions,
     ) -> Result<UpdateOutcome<'a>> {
-        let mut outcome = UpdateOutcome::default();
+        let input = self.read(task_id, Some(caller), |row| row.input.clone())?.ok_or_else(not_found)?;
+        let mut judgement = Judgement::of(responses, input);
         self.table.transact(task_id, None, &mut |row, now| {
             fault::point("task_transition");
             let row = row.filter(|row| caller.owns(row)).ok_or_else(not_found)?;
-            let (change, decided) = transitions::update(row, responses, preconditions, now)?;
-            outcome = decided;
-            Ok(change)
+            if !judgement.is_for(row.input.as_ref()) {
+                judgement = Judgement::of(responses, row.input.clone());
+            }
+            transitions::update(row, &judgement, preconditions, now)
         })?;
-        if !outcome.accepted.is_empty() {
+        if !judgement.outcome.accepted.is_empty() {
             self.announce_changed(task_id);
         }
-        Ok(outcome)
+        Ok(judgement.outcome)
     }
 
     /// Sets a client's wish to cancel on its task.

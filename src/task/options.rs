@@ -80,17 +80,12 @@ const EXPECTED_REVISION: &str = "expectedRevision";
 const UNLESS_CANCELATION_REQUESTED: &str = "unlessCancelationRequested";
 const WITHDRAW_INPUT_REQUESTS: &str = "withdrawInputRequests";
 
-/// The options of a transition.
+/// The options of a transition, and of an update and a take.
 pub(crate) fn transition_options(text: Option<&str>) -> Result<Preconditions> {
     if text.is_none() {
         return Ok(Preconditions::default());
     }
     preconditions(&call_options(text, &[EXPECTED_REVISION, UNLESS_CANCELATION_REQUESTED])?)
-}
-
-/// The options of taking responses.
-pub(crate) fn take_options(text: Option<&str>) -> Result<Preconditions> {
-    preconditions(&call_options(text, &[EXPECTED_REVISION])?)
 }
 
 /// The options of marking a task as working: also the decoded keys to withdraw, `None` for all.

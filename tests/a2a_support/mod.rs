@@ -2,6 +2,9 @@
 
 #![allow(dead_code)] // Each test file uses its part.
 
+#[path = "../stores/mod.rs"]
+mod stores;
+
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -15,17 +18,25 @@ use taskhold::store::Store;
 /// 2025-01-02T03:04:05.000Z.
 pub const EPOCH_MS: i64 = 1_735_787_045_000;
 
-/// A memory store and the clock that moves it.
+/// A store and the clock that moves it.
 pub struct Stand {
     pub clock: Arc<ManualClock>,
     pub store: Store,
+    _folder: Option<stores::Folder>,
 }
 
 impl Stand {
     pub fn new() -> Self {
         let clock = Arc::new(ManualClock::new(EPOCH_MS).expect("a clock"));
+        let (store, folder) = stores::open(Clock::Manual(Arc::clone(&clock)));
+        Self { clock, store, _folder: folder }
+    }
+
+    /// On a store in memory, whatever the environment asks for.
+    pub fn in_memory() -> Self {
+        let clock = Arc::new(ManualClock::new(EPOCH_MS).expect("a clock"));
         let store = Store::open(None, None, Clock::Manual(Arc::clone(&clock))).expect("a store");
-        Self { clock, store }
+        Self { clock, store, _folder: None }
     }
 
     pub fn provider(&self, options: &str) -> StateProvider {

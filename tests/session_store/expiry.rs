@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use serde_json::Value;
 use taskhold::session::SessionStore;
 
-use crate::support::{at, change, create, find, initialize, is_there, next, world};
+use crate::support::{World, at, change, create, find, initialize, is_there, next, world};
 
 /// Takes what expired, as (reason, session id) pairs.
 fn taken(sessions: &SessionStore) -> Vec<(String, String)> {
@@ -14,10 +14,13 @@ fn taken(sessions: &SessionStore) -> Vec<(String, String)> {
     expired.iter().map(|entry| (text(entry, "reason"), text(entry, "sessionId"))).collect()
 }
 
+/// Whether a call finds the session of this id and snapshot.
+type Sees<'a> = &'a dyn Fn(&str, &str) -> bool;
+
 #[test]
 fn idle_is_older_than_the_timeout_for_every_call() {
     let (world, sessions) = world(r#"{"idleTimeoutMs":1000,"initializationTimeoutMs":0}"#);
-    let calls: [(&str, &dyn Fn(&str, &str) -> bool); 5] = [
+    let calls: [(&str, Sees<'_>); 5] = [
         ("find", &|id, _| is_there(&sessions, id)),
         ("authorized", &|id, _| sessions.find_authorized_session("/mcp", None, id).unwrap().is_some()),
         ("replace", &|_, snapshot| sessions.replace(snapshot, &next(snapshot, &[])).unwrap()),
@@ -136,10 +139,11 @@ fn the_longest_timeouts_do_not_overflow() {
 }
 
 #[test]
-fn steps_of_the_wall_clock_change_no_expiry() {
+fn steps_of_the_wall_clock_change_no_expiry_in_memory() {
     const HOUR_MS: i64 = 3_600_000;
     for step in [-HOUR_MS, HOUR_MS] {
-        let (world, sessions) = world(r#"{"idleTimeoutMs":1000,"initializationTimeoutMs":1000}"#);
+        let world = World::in_memory();
+        let sessions = world.open(r#"{"idleTimeoutMs":1000,"initializationTimeoutMs":1000}"#);
         for id in ["idle", "uninitialized", "touched", "pinned"] {
             create(&sessions, id);
         }

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use proptest::prelude::*;
 
+use crate::support::stores::ages_by_wall_clock;
 use crate::support::{START_MS, at, find, next, world};
 
 const IDLE_MS: i64 = 100;
@@ -21,7 +22,7 @@ enum Step {
     Pin(usize),
     Unpin(usize),
     Advance(i64),
-    StepWall(i64),
+    MoveWall(i64),
 }
 
 fn step() -> impl Strategy<Value = Step> {
@@ -35,7 +36,7 @@ fn step() -> impl Strategy<Value = Step> {
         2 => id().prop_map(Step::Pin),
         2 => id().prop_map(Step::Unpin),
         4 => (0..60_i64).prop_map(Step::Advance),
-        1 => (-1000..1000_i64).prop_map(Step::StepWall),
+        1 => (-1000..1000_i64).prop_map(Step::MoveWall),
     ]
 }
 
@@ -130,7 +131,9 @@ proptest! {
                     now += ms;
                     wall += ms;
                 }
-                Step::StepWall(ms) => {
+                // Elsewhere ages follow the wall clock.
+                Step::MoveWall(_) if ages_by_wall_clock() => {}
+                Step::MoveWall(ms) => {
                     world.clock.step_wall(ms).unwrap();
                     wall += ms;
                 }

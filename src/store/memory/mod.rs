@@ -74,6 +74,10 @@ impl Backend for MemoryBackend {
         Ok(stats::render(&tasks, &sessions, &a2a_tasks))
     }
 
+    fn check(&self) -> Result<Text> {
+        Ok(Text::from("{\"backend\":\"memory\",\"ok\":true,\"problems\":[],\"unreadable\":[]}"))
+    }
+
     fn requires_task_limit(&self) -> bool {
         true
     }

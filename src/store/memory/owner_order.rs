@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use hashbrown::{DefaultHashBuilder, HashMap};
 
-use super::super::{A2aFound, A2aPosition, A2aQuery, A2aRow, A2aTable, SessionRow};
+use super::super::{A2aFound, A2aPosition, A2aQuery, A2aRow, A2aTable, SessionRow, is_too_roomy};
 use super::table::{Entry, Index, Indexed, MemoryTable, read, write};
 use crate::error::Result;
 use crate::sync::RwLock;
@@ -61,8 +61,16 @@ fn take(map: &mut HashMap<Arc<str>, Ordered>, name: &Arc<str>, key: &Key) {
     if let Some(ordered) = map.get_mut(name) {
         ordered.remove(key);
         if ordered.is_empty() {
-            map.remove(name);
+            remove(map, name);
         }
+    }
+}
+
+/// Takes an entry out; a map that once was large gives its room back.
+fn remove<K: Eq + std::hash::Hash, V>(map: &mut HashMap<K, V>, key: &K) {
+    map.remove(key);
+    if is_too_roomy(map.len(), map.capacity()) {
+        map.shrink_to(map.len() * 2);
     }
 }
 
@@ -173,7 +181,7 @@ impl Index<A2aRow> for OwnerOrder {
             take(&mut tasks.by_context, context, &key);
         }
         if tasks.all.is_empty() {
-            stripe.remove(&old.owner);
+            remove(&mut stripe, &old.owner);
         }
     }
 }

@@ -13,7 +13,7 @@ use std::sync::{Arc, Weak};
 
 use hashbrown::{DefaultHashBuilder, HashTable};
 
-use super::super::{Change, Decide, ExpiryListener, Row, Table};
+use super::super::{Change, Decide, ExpiryListener, Row, Table, is_too_roomy};
 use crate::clock::{Clock, Now};
 use crate::error::{Error, Reason, Result};
 use crate::events::Hub;
@@ -23,8 +23,8 @@ use crate::sync::{Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLoc
 /// So many that two threads rarely meet in one, and that growing one stays short with a million rows.
 const SHARDS: usize = 128;
 
-/// Expired rows that one call removes beside its own work.
-const SWEEP_PER_CALL: usize = 4;
+/// Rows that one call looks at beside its own work, to remove those that expired.
+pub(super) const SWEEP_PER_CALL: usize = 4;
 
 /// How many counters a table keeps for `taskhold_store_stats`.
 pub(super) const CLASSES: usize = 5;
@@ -231,6 +231,13 @@ impl<R: Indexed> MemoryTable<R> {
         }
     }
 
+    /// How many rows the next sweeps look at.
+    #[cfg(test)]
+    pub(super) fn due(&self) -> usize {
+        let tick_ns = self.tick_ns();
+        self.shards.iter().map(|shard| lock(&shard.expiry).range(..=(tick_ns, u64::MAX)).count()).sum()
+    }
+
     fn shard(&self, hash: u64) -> &Shard<R> {
         // The table itself uses the lowest and the highest bits.
         &self.shards[(hash >> 32) as usize % SHARDS]
@@ -249,7 +256,7 @@ impl<R: Indexed> MemoryTable<R> {
         let Some(slot) = rows.find(hash, |slot| slot.hash == hash && *slot.entry.id == *id) else {
             drop(rows);
             return Ok(match decide(None, now)? {
-                Change::Put(row) => Attempt::Insert(row),
+                Change::Put(row) | Change::PutUnannounced(row) => Attempt::Insert(row),
                 Change::Keep | Change::Remove => Attempt::Done,
             });
         };
@@ -260,7 +267,7 @@ impl<R: Indexed> MemoryTable<R> {
         };
         match decide(Some(old), now)? {
             Change::Keep => {}
-            Change::Put(new) => {
+            Change::Put(new) | Change::PutUnannounced(new) => {
                 self.index.replaced(entry, old, &new);
                 shard.gauges.replace(old, &new);
                 match (old.takes_slot(), new.takes_slot()) {
@@ -375,16 +382,26 @@ impl<R: Indexed> MemoryTable<R> {
         removed
     }
 
-    /// Removes up to `most` expired rows of one shard.
+    /// Removes up to `most` expired rows of one shard. Rows whose deadline moved on since they were scheduled
+    /// are passed over, however many these are.
     fn sweep_shard(&self, shard: &Shard<R>, tick_ns: i64, most: usize) -> usize {
         let mut removed = 0;
-        while removed < most && shard.next_expiry.load(Ordering::Relaxed) <= tick_ns {
+        while removed < most {
             let Some(entry) = shard.first_due(tick_ns) else { break };
             if self.retire(shard, &entry, tick_ns) {
                 removed += 1;
             }
         }
         removed
+    }
+
+    /// What one call does beside its own work: looks at a few rows of one shard that are due, and removes those
+    /// that expired. Rows whose deadline moved on count as well, or one call could have to reschedule them all.
+    fn sweep_a_few(&self, shard: &Shard<R>, tick_ns: i64) {
+        for _ in 0..SWEEP_PER_CALL {
+            let Some(entry) = shard.first_due(tick_ns) else { break };
+            self.retire(shard, &entry, tick_ns);
+        }
     }
 
     /// Removes the row of `entry` if it expired; moves it to its deadline in the expiry index if it did not.
@@ -451,6 +468,9 @@ impl<R: Indexed> Shard<R> {
     /// The entry that is due first. It stays in the index until its row is taken and the row's slot is free:
     /// an index without due entries means that no expired row takes a slot.
     fn first_due(&self, tick_ns: i64) -> Option<Arc<Entry<R>>> {
+        if self.next_expiry.load(Ordering::Relaxed) > tick_ns {
+            return None;
+        }
         let expiry = lock(&self.expiry);
         expiry.first_key_value().filter(|(key, _)| key.0 <= tick_ns).map(|(_, entry)| Arc::clone(entry))
     }
@@ -466,7 +486,7 @@ impl<R: Indexed> Shard<R> {
         if let Ok(found) = rows.find_entry(hash, |slot| Arc::ptr_eq(&slot.entry, entry)) {
             let (slot, _) = found.remove();
             // A table that once was large gives its room back.
-            if rows.capacity() > 64 && rows.len() < rows.capacity() / 8 {
+            if is_too_roomy(rows.len(), rows.capacity()) {
                 let keep = rows.len() * 2;
                 rows.shrink_to(keep, |slot| slot.hash);
             }
@@ -499,7 +519,7 @@ impl<R: Indexed> Table<R> for MemoryTable<R> {
         if expired {
             self.retire_by_id(shard, hash, id, tick_ns);
         }
-        self.sweep_shard(shard, tick_ns, SWEEP_PER_CALL);
+        self.sweep_a_few(shard, tick_ns);
         Ok(found)
     }
 
@@ -510,7 +530,7 @@ impl<R: Indexed> Table<R> for MemoryTable<R> {
             let now = self.clock.now();
             match self.attempt(shard, hash, id, now, decide)? {
                 Attempt::Done => {
-                    self.sweep_shard(shard, now.tick_ns, SWEEP_PER_CALL);
+                    self.sweep_a_few(shard, now.tick_ns);
                     return Ok(());
                 }
                 Attempt::InTheWay => self.retire_by_id(shard, hash, id, now.tick_ns),
@@ -518,8 +538,8 @@ impl<R: Indexed> Table<R> for MemoryTable<R> {
                     if self.insert_making_room(shard, hash, row, limit)? {
                         // Insertions walk over all shards, so that rows expire even where nobody looks.
                         let next = self.sweep_next.fetch_add(1, Ordering::Relaxed) % SHARDS;
-                        self.sweep_shard(&self.shards[next], now.tick_ns, SWEEP_PER_CALL);
-                        self.sweep_shard(shard, now.tick_ns, SWEEP_PER_CALL);
+                        self.sweep_a_few(&self.shards[next], now.tick_ns);
+                        self.sweep_a_few(shard, now.tick_ns);
                         return Ok(());
                     }
                 }

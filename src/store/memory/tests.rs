@@ -8,6 +8,7 @@ use super::super::{
     A2aPosition, A2aQuery, A2aRow, A2aTable, Backend, Change, ExpiryListener, Row as _, SessionRow, Table,
 };
 use super::MemoryBackend;
+use super::table::SWEEP_PER_CALL;
 use crate::clock::{Clock, ManualClock, NANOS_PER_MILLI, Now};
 use crate::error::{Error, Reason, Result};
 
@@ -92,6 +93,29 @@ fn a_deadline_that_moves_is_followed_both_ways() {
     set(501);
     clock.advance(2).unwrap();
     assert_eq!(table.sweep(10).unwrap(), 1, "the earlier deadline counts");
+}
+
+#[test]
+fn a_call_looks_at_a_few_rows_whose_deadline_moved_on_and_not_at_all_of_them() {
+    let (clock, backend) = manual();
+    let table = backend.table(&backend.sessions, "default");
+    let sessions = 2_000;
+    for n in 0..sessions {
+        put(&*table, &n.to_string(), None, 10).unwrap();
+        table
+            .transact(&n.to_string(), None, &mut |old, _| {
+                Ok(Change::Put(SessionRow { idle_timeout_ms: 1_000, ..old.unwrap().clone() }))
+            })
+            .unwrap();
+    }
+    clock.advance(500).unwrap();
+    assert_eq!(table.due(), sessions);
+    assert_eq!(version(&*table, "0"), Some(0));
+    assert_eq!(table.due(), sessions - SWEEP_PER_CALL);
+    assert_eq!(table.sweep(1).unwrap(), 0, "nothing expired, and only looking at all of them tells");
+    assert_eq!(table.due(), 0);
+    clock.advance(501).unwrap();
+    assert_eq!(table.sweep(sessions + 1).unwrap(), sessions);
 }
 
 #[test]

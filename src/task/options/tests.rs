@@ -55,7 +55,6 @@ fn options_of_calls() {
     assert_eq!(mark_working_options(Some(given)).unwrap(), (expected, None));
     for none in [None, Some("{}"), Some(r#"{"expectedRevision":null}"#)] {
         assert_eq!(transition_options(none).unwrap(), Preconditions::default());
-        assert_eq!(take_options(none).unwrap(), Preconditions::default());
     }
     let keys = mark_working_options(Some(r#"{"withdrawInputRequests":["\u0061","",""]}"#)).unwrap().1;
     assert_eq!(keys, Some(vec!["a".to_owned(), String::new(), String::new()]));
@@ -74,7 +73,6 @@ fn options_of_calls() {
         let text = format!(r#"{{"withdrawInputRequests":{value}}}"#);
         assert_eq!(mark_working_options(Some(&text)).unwrap_err().key(), Some(WITHDRAW_INPUT_REQUESTS));
     }
-    assert_eq!(take_options(Some(given)).unwrap_err().key(), Some(UNLESS_CANCELATION_REQUESTED));
     let withdraw = Some(r#"{"withdrawInputRequests":[]}"#);
     assert_eq!(transition_options(withdraw).unwrap_err().reason().name(), "unknown_key");
 }

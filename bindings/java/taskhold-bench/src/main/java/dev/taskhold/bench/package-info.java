@@ -1,0 +1,5 @@
+/** JMH benchmarks of the Java binding. */
+@NullMarked
+package dev.taskhold.bench;
+
+import org.jspecify.annotations.NullMarked;

@@ -1,0 +1,64 @@
+package dev.taskhold;
+
+import java.util.Optional;
+import java.util.concurrent.CompletableFuture;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The calls of a {@link StateProvider} as futures, for stores on disk; see {@link AsyncTaskManager} for the threads. Each
+ * method is as the one of the same name; the future fails with what that one throws.
+ */
+public final class AsyncStateProvider {
+    private final StateProvider provider;
+
+    AsyncStateProvider(StateProvider provider) {
+        this.provider = provider;
+    }
+
+    /**
+     * See {@link StateProvider#saveTask}.
+     *
+     * @param owner whose task it is, or null
+     * @param task the task
+     * @param options conditions, or null
+     * @return the revision that this save made
+     */
+    public CompletableFuture<Long> saveTask(@Nullable String owner, String task, @Nullable String options) {
+        return Background.later(() -> provider.saveTask(owner, task, options));
+    }
+
+    /**
+     * See {@link StateProvider#getTask}.
+     *
+     * @param owner whose task, or null
+     * @param taskId the task's id
+     * @param params parameters, or null
+     * @return the task and its revision
+     */
+    public CompletableFuture<Optional<Revisioned>> getTask(
+            @Nullable String owner, String taskId, @Nullable String params) {
+        return Background.later(() -> provider.getTask(owner, taskId, params));
+    }
+
+    /**
+     * See {@link StateProvider#deleteTask}.
+     *
+     * @param owner whose task, or null
+     * @param taskId the task's id
+     * @return the end of the call
+     */
+    public CompletableFuture<Void> deleteTask(@Nullable String owner, String taskId) {
+        return Background.laterRun(() -> provider.deleteTask(owner, taskId));
+    }
+
+    /**
+     * See {@link StateProvider#listTasks}.
+     *
+     * @param owner whose tasks, or null
+     * @param params parameters, or null
+     * @return one page
+     */
+    public CompletableFuture<String> listTasks(@Nullable String owner, @Nullable String params) {
+        return Background.later(() -> provider.listTasks(owner, params));
+    }
+}

@@ -1,0 +1,159 @@
+package dev.taskhold;
+
+import java.util.Optional;
+import java.util.concurrent.CompletableFuture;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The calls of a {@link TaskManager} that write, as futures. On disk a write takes as long as the disk does, and a native
+ * call holds the carrier of a virtual thread: these run on platform threads, 16 at once in the process
+ * ({@code -Dtaskhold.asyncThreads}). Each method is as the one of the same name; the future fails with what that one
+ * throws. For waiting there is {@link TaskManager#waitTaskAsync}.
+ */
+public final class AsyncTaskManager {
+    private final TaskManager manager;
+
+    AsyncTaskManager(TaskManager manager) {
+        this.manager = manager;
+    }
+
+    /**
+     * See {@link TaskManager#createTask}.
+     *
+     * @param creation what the task is made of
+     * @return the record
+     */
+    public CompletableFuture<String> createTask(String creation) {
+        return Background.later(() -> manager.createTask(creation));
+    }
+
+    /**
+     * See {@link TaskManager#findTask}.
+     *
+     * @param taskId the task's id
+     * @return the record
+     */
+    public CompletableFuture<Optional<String>> findTask(String taskId) {
+        return Background.later(() -> manager.findTask(taskId));
+    }
+
+    /**
+     * See {@link TaskManager#markTaskWorking}.
+     *
+     * @param taskId the task's id
+     * @param statusMessage the new message, or null
+     * @param options conditions, or null
+     * @return the record after the change
+     */
+    public CompletableFuture<String> markTaskWorking(
+            String taskId, @Nullable String statusMessage, @Nullable String options) {
+        return Background.later(() -> manager.markTaskWorking(taskId, statusMessage, options));
+    }
+
+    /**
+     * See {@link TaskManager#requestTaskInput}.
+     *
+     * @param taskId the task's id
+     * @param inputRequests input requests by key
+     * @param statusMessage the new message, or null
+     * @param options conditions, or null
+     * @return the record after the change
+     */
+    public CompletableFuture<String> requestTaskInput(
+            String taskId, String inputRequests, @Nullable String statusMessage, @Nullable String options) {
+        return Background.later(() -> manager.requestTaskInput(taskId, inputRequests, statusMessage, options));
+    }
+
+    /**
+     * See {@link TaskManager#completeTask}.
+     *
+     * @param taskId the task's id
+     * @param result the result
+     * @param statusMessage the last message, or null
+     * @param options conditions, or null
+     * @return the record after the change
+     */
+    public CompletableFuture<String> completeTask(
+            String taskId, String result, @Nullable String statusMessage, @Nullable String options) {
+        return Background.later(() -> manager.completeTask(taskId, result, statusMessage, options));
+    }
+
+    /**
+     * See {@link TaskManager#failTask}.
+     *
+     * @param taskId the task's id
+     * @param failure the JSON-RPC error
+     * @param statusMessage the last message, or null
+     * @param options conditions, or null
+     * @return the record after the change
+     */
+    public CompletableFuture<String> failTask(
+            String taskId, String failure, @Nullable String statusMessage, @Nullable String options) {
+        return Background.later(() -> manager.failTask(taskId, failure, statusMessage, options));
+    }
+
+    /**
+     * See {@link TaskManager#cancelTask}.
+     *
+     * @param taskId the task's id
+     * @param statusMessage the last message, or null
+     * @param options conditions, or null
+     * @return the record after the change
+     */
+    public CompletableFuture<String> cancelTask(
+            String taskId, @Nullable String statusMessage, @Nullable String options) {
+        return Background.later(() -> manager.cancelTask(taskId, statusMessage, options));
+    }
+
+    /**
+     * See {@link TaskManager#takeTaskInputResponses}.
+     *
+     * @param taskId the task's id
+     * @param options conditions, or null
+     * @return answers by key
+     */
+    public CompletableFuture<String> takeTaskInputResponses(String taskId, @Nullable String options) {
+        return Background.later(() -> manager.takeTaskInputResponses(taskId, options));
+    }
+
+    /**
+     * See {@link TaskManager#updateTask}.
+     *
+     * @param endpoint the endpoint that the request came to
+     * @param partition the caller's authorization partition, or null
+     * @param taskId the task's id
+     * @param inputResponses answers by key
+     * @param options conditions, or null
+     * @return the accepted and the ignored keys
+     */
+    public CompletableFuture<String> updateTask(
+            String endpoint, @Nullable String partition, String taskId, String inputResponses, @Nullable String options) {
+        return Background.later(() -> manager.updateTask(endpoint, partition, taskId, inputResponses, options));
+    }
+
+    /**
+     * See {@link TaskManager#requestTaskCancelation}.
+     *
+     * @param endpoint the endpoint that the request came to
+     * @param partition the caller's authorization partition, or null
+     * @param taskId the task's id
+     * @return the end of the call
+     */
+    public CompletableFuture<Void> requestTaskCancelation(String endpoint, @Nullable String partition, String taskId) {
+        return Background.laterRun(() -> manager.requestTaskCancelation(endpoint, partition, taskId));
+    }
+
+    /**
+     * See {@link TaskManager#handleRequest}.
+     *
+     * @param endpoint the endpoint that the request came to
+     * @param partition the caller's authorization partition, or null
+     * @param clientCapabilities what the client has declared, or null
+     * @param request the request as it came
+     * @return the response; empty for a notification
+     */
+    public CompletableFuture<Optional<String>> handleRequest(
+            String endpoint, @Nullable String partition, @Nullable String clientCapabilities, String request) {
+        return Background.later(() -> manager.handleRequest(endpoint, partition, clientCapabilities, request));
+    }
+}

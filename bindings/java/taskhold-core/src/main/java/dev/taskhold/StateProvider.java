@@ -1,0 +1,286 @@
+package dev.taskhold;
+
+import static dev.taskhold.Text.utf8;
+
+import java.time.Duration;
+import java.util.Optional;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A provider of the state of A2A tasks: it keeps the tasks and tells which are active and which are final. A task is final
+ * when it is completed, canceled, failed or rejected; every other state is active. Where a method takes an owner, it sees
+ * that owner's tasks only; null is the anonymous owner, and another than "". Durations are milliseconds. Any thread may
+ * use it.
+ */
+public final class StateProvider implements AutoCloseable {
+    private final Handle handle;
+
+    private StateProvider(Handle handle) {
+        this.handle = handle;
+    }
+
+    /**
+     * Begins the options of a state provider.
+     *
+     * @return a builder
+     */
+    public static Builder builder() {
+        return new Builder();
+    }
+
+    /**
+     * Opens a state provider.
+     *
+     * @param store where the tasks live, or null for a private store in memory
+     * @param options a JSON object as {@link Builder} writes it, or null
+     * @return the state provider
+     * @throws TaskholdException.InvalidArgument malformed {@code options}
+     */
+    public static StateProvider open(@Nullable Store store, @Nullable String options) {
+        byte[] optionsText = utf8(options);
+        return new StateProvider(Handle.openOver(
+                store == null ? null : store.handle,
+                (over, out, error) -> Library.ABI.taskhold_state_provider_open(over, optionsText, out, error),
+                Library.ABI::taskhold_state_provider_close));
+    }
+
+    /**
+     * Gives the options that this provider works with, defaults filled in.
+     *
+     * @return a JSON object
+     */
+    public String options() {
+        return handle.someText(Library.ABI::taskhold_state_provider_options);
+    }
+
+    /**
+     * Gives the calls as futures, for stores on disk.
+     *
+     * @return the asynchronous twin
+     */
+    public AsyncStateProvider async() {
+        return new AsyncStateProvider(this);
+    }
+
+    /**
+     * Saves a task: a new one, or in place of the stored one. The time when it first becomes final is kept, whatever is
+     * saved later.
+     *
+     * @param owner whose task it is, or null
+     * @param task an A2A Task object, kept byte for byte; {@code id} and {@code status.state} are required
+     * @param options a JSON object as {@link SaveOptions} writes it, or null
+     * @return the revision that this save made
+     * @throws TaskholdException.InvalidArgument {@code invalid_payload}, {@code invalid_identifier},
+     *     {@code invalid_timestamp}, malformed JSON
+     * @throws TaskholdException.NotFound the id belongs to another owner
+     * @throws TaskholdException.InvalidState {@code task_final}: the stored task is final and this one is not
+     * @throws TaskholdException.Conflict {@code revision_mismatch}
+     * @throws TaskholdException.CapacityExhausted the limit of retained tasks is reached
+     * @throws TaskholdException.LimitExceeded {@code payload_too_large}, {@code nesting_too_deep}
+     */
+    public long saveTask(@Nullable String owner, String task, @Nullable String options) {
+        byte[] ownerText = utf8(owner);
+        byte[] taskText = utf8(task);
+        byte[] optionsText = utf8(options);
+        return handle.wideNumber((self, revision, error) -> Library.ABI.taskhold_state_provider_save_task(
+                self, ownerText, taskText, optionsText, revision, error));
+    }
+
+    /**
+     * Finds one of the owner's tasks. Unknown tasks and those of other owners give the same answer.
+     *
+     * @param owner whose task, or null
+     * @param taskId the task's id
+     * @param params a JSON object or null: {@code historyLength} (absent: all; n: the last n messages; 0: no
+     *     {@code history})
+     * @return the task and its revision
+     * @throws TaskholdException.InvalidArgument {@code invalid_identifier}, malformed {@code params}
+     */
+    public Optional<Revisioned> getTask(@Nullable String owner, String taskId, @Nullable String params) {
+        byte[] ownerText = utf8(owner);
+        byte[] id = utf8(taskId);
+        byte[] paramsText = utf8(params);
+        return Optional.ofNullable(handle.revisioned(
+                (self, out, revision, error) -> Library.ABI.taskhold_state_provider_get_task(
+                        self, ownerText, id, paramsText, out, revision, error)));
+    }
+
+    /**
+     * Deletes one of the owner's tasks. One that is not there, or is another owner's, is left alone.
+     *
+     * @param owner whose task, or null
+     * @param taskId the task's id
+     * @throws TaskholdException.InvalidArgument {@code invalid_identifier}
+     */
+    public void deleteTask(@Nullable String owner, String taskId) {
+        byte[] ownerText = utf8(owner);
+        byte[] id = utf8(taskId);
+        handle.run((self, error) -> Library.ABI.taskhold_state_provider_delete_task(self, ownerText, id, error));
+    }
+
+    /**
+     * Lists the owner's tasks, as the A2A protocol's ListTasks: by status timestamp descending (absent last), then by id
+     * ascending.
+     *
+     * @param owner whose tasks, or null
+     * @param params a JSON object or null: {@code contextId}, {@code status} and {@code statusTimestampAfter} as filters,
+     *     {@code pageSize} 1 to 100 (50), {@code pageToken}, {@code historyLength} (0), {@code includeArtifacts} (false),
+     *     {@code includeRevisions} (false)
+     * @return {@code {"tasks": [...], "totalSize": 0, "pageSize": 0, "nextPageToken": ""}}
+     * @throws TaskholdException.InvalidArgument {@code invalid_page_token}, malformed {@code params}
+     */
+    public String listTasks(@Nullable String owner, @Nullable String params) {
+        byte[] ownerText = utf8(owner);
+        byte[] paramsText = utf8(params);
+        return handle.someText((self, out, error) ->
+                Library.ABI.taskhold_state_provider_list_tasks(self, ownerText, paramsText, out, error));
+    }
+
+    /**
+     * Tells whether a task is active: not final, or final but within the grace period after it became so. For deciding
+     * whether events that arrive late are still processed.
+     *
+     * @param taskId the task's id, whoever owns it
+     * @return whether it is active; false for an unknown task
+     * @throws TaskholdException.InvalidArgument {@code invalid_identifier}
+     * @throws TaskholdException.Unavailable a failed storage is never reported as "not active"
+     */
+    public boolean isTaskActive(String taskId) {
+        byte[] id = utf8(taskId);
+        return handle.number((self, out, error) ->
+                        Library.ABI.taskhold_state_provider_is_task_active(self, id, out, error))
+                == 1;
+    }
+
+    /**
+     * Tells whether a task is in a final state, whatever the grace period. For deciding whether a queue can be closed.
+     *
+     * @param taskId the task's id, whoever owns it
+     * @return whether it is final; false for an unknown task
+     * @throws TaskholdException as {@link #isTaskActive}
+     */
+    public boolean isTaskFinalized(String taskId) {
+        byte[] id = utf8(taskId);
+        return handle.number((self, out, error) ->
+                        Library.ABI.taskhold_state_provider_is_task_finalized(self, id, out, error))
+                == 1;
+    }
+
+    /**
+     * Tells where a task stands: both answers above, and whether it is known at all, from one reading.
+     *
+     * @param taskId the task's id, whoever owns it
+     * @return where it stands
+     * @throws TaskholdException as {@link #isTaskActive}
+     */
+    public Liveness taskLiveness(String taskId) {
+        byte[] id = utf8(taskId);
+        return Liveness.of(handle.number((self, out, error) ->
+                Library.ABI.taskhold_state_provider_task_liveness(self, id, out, error)));
+    }
+
+    /**
+     * Opens a queue that tells when tasks become final: once for each, after the change is stored, and not for replicated
+     * saves. It outlives the provider.
+     *
+     * @param capacity the most events that wait in it, at least 1
+     * @return the queue
+     * @throws TaskholdException.InvalidArgument {@code invalid_value}: {@code capacity} is 0
+     */
+    public TaskEvents openEvents(int capacity) {
+        return new TaskEvents(Handle.openOver(
+                handle,
+                (self, out, error) -> Library.ABI.taskhold_state_provider_open_events(self, capacity, out, error),
+                Library.ABI::taskhold_events_close));
+    }
+
+    /** Closes the provider. Its tasks stay in the store. */
+    @Override
+    public void close() {
+        handle.close();
+    }
+
+    /** Options of a state provider. Durations are whole milliseconds. */
+    public static final class Builder {
+        private final JsonWriter options = new JsonWriter();
+        private @Nullable Store store;
+
+        private Builder() {}
+
+        /**
+         * Says where the tasks live; in a private store in memory unless said.
+         *
+         * @param store the store
+         * @return this builder
+         */
+        public Builder store(Store store) {
+            this.store = store;
+            return this;
+        }
+
+        /**
+         * Names the provider, {@code "default"} unless said: those with the same name over one store share their tasks.
+         *
+         * @param name the name
+         * @return this builder
+         */
+        public Builder name(String name) {
+            options.text("name", name);
+            return this;
+        }
+
+        /**
+         * Says how long a final task still counts as active; 15 seconds unless said.
+         *
+         * @param period the time, zero allowed
+         * @return this builder
+         */
+        public Builder gracePeriod(Duration period) {
+            options.number("gracePeriodMs", period.toMillis());
+            return this;
+        }
+
+        /**
+         * Limits how many tasks may be there at once; there is no limit unless said.
+         *
+         * @param limit the limit; 0 is none
+         * @return this builder
+         */
+        public Builder maximumRetainedTasks(long limit) {
+            options.number("maximumRetainedTasks", limit);
+            return this;
+        }
+
+        /**
+         * Says how long a task is kept after it became final; for ever unless said.
+         *
+         * @param retention the time; zero is for ever
+         * @return this builder
+         */
+        public Builder finalizedRetention(Duration retention) {
+            options.number("finalizedRetentionMs", retention.toMillis());
+            return this;
+        }
+
+        /**
+         * Limits the bytes of one task, 10 MiB unless said.
+         *
+         * @param limit the limit
+         * @return this builder
+         */
+        public Builder maximumPayloadBytes(long limit) {
+            options.number("maximumPayloadBytes", limit);
+            return this;
+        }
+
+        /**
+         * Opens the provider.
+         *
+         * @return the provider
+         * @throws TaskholdException.InvalidArgument {@code invalid_value}: {@link TaskholdException#key} names the option
+         */
+        public StateProvider open() {
+            return StateProvider.open(store, options.toString());
+        }
+    }
+}

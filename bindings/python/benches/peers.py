@@ -1,0 +1,112 @@
+"""The state provider as seen from Python against a2a-python's task stores, in one run, in turns.
+
+Both sides do what their users do: taskhold is given a dict and gives one; a2a-python is given a Task message and
+gives one. A figure is the median of the rounds, in microseconds.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import statistics
+import tempfile
+import time
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+from a2a.server.context import ServerCallContext
+from a2a.server.tasks import DatabaseTaskStore, InMemoryTaskStore
+from a2a.types.a2a_pb2 import ListTasksRequest, Task
+from google.protobuf.json_format import ParseDict
+from sqlalchemy.ext.asyncio import create_async_engine
+
+from taskhold import StateProvider, describe
+
+ROUNDS = 7
+SIZES = (1_000, 20_000)
+Step = Callable[[], Awaitable[object]]
+
+
+def task(number: int) -> dict[str, Any]:
+    """An A2A task of about 500 bytes."""
+    text = f"Report {number}: " + "all is well. " * 15
+    message = {"messageId": f"m-{number}", "role": "ROLE_AGENT", "parts": [{"text": text}]}
+    status = {"state": "TASK_STATE_WORKING", "timestamp": f"2026-01-{number % 28 + 1:02}T12:00:00.{number % 1000:03}Z"}
+    return {"id": f"task-{number}", "contextId": f"context-{number % 50}", "status": status, "history": [message]}
+
+
+async def at_once(call: Callable[[], object]) -> None:
+    call()
+
+
+async def filled(size: int, save: Callable[[int], Awaitable[object]]) -> None:
+    for number in range(size):
+        await save(number)
+
+
+async def ours(url: str, size: int) -> dict[str, tuple[int, Step]]:
+    """taskhold's calls, each with how often it is made in a round."""
+    provider = await StateProvider.open_async(url)
+    documents = [task(number) for number in range(size)]
+    await filled(size, lambda number: provider.save_task_async(None, documents[number]))
+    turn = iter(range(10**9))
+    steps: dict[str, tuple[int, Step]] = {
+        "get": (200, lambda: provider.get_task_async(None, f"task-{next(turn) * 7 % size}")),
+        "save": (50, lambda: provider.save_task_async(None, documents[next(turn) * 7 % size])),
+        "list 50": (3, lambda: provider.list_tasks_async(None, page_size=50)),
+    }
+    if url != "memory:":
+        # On a durable store the calls above go through a pool of threads; these are made in place.
+        steps |= {
+            "get, sync": (200, lambda: at_once(lambda: provider.get_task(None, f"task-{next(turn) * 7 % size}"))),
+            "save, sync": (50, lambda: at_once(lambda: provider.save_task(None, documents[next(turn) * 7 % size]))),
+        }
+    return steps
+
+
+async def theirs(store: Any, size: int) -> dict[str, tuple[int, Step]]:
+    """a2a-python's."""
+    context = ServerCallContext()
+    messages = [ParseDict(task(number), Task()) for number in range(size)]
+    await filled(size, lambda number: store.save(messages[number], context))
+    turn = iter(range(10**9))
+    return {
+        "get": (200, lambda: store.get(f"task-{next(turn) * 7 % size}", context)),
+        "save": (50, lambda: store.save(messages[next(turn) * 7 % size], context)),
+        "list 50": (3, lambda: store.list(ListTasksRequest(page_size=50), context)),
+    }
+
+
+async def compare(name: str, one: dict[str, tuple[int, Step]], other: dict[str, tuple[int, Step]]) -> None:
+    figures: dict[str, tuple[list[float], list[float]]] = {row: ([], []) for row in one}
+    for _ in range(ROUNDS):
+        for row in one:
+            for side, steps in enumerate((one, other)):
+                count, step = steps[row if side == 0 else row.removesuffix(", sync")]
+                start = time.perf_counter()
+                for _ in range(count):
+                    await step()
+                figures[row][side].append((time.perf_counter() - start) / count * 1e6)
+    for row, sides in figures.items():
+        mine, peer = (statistics.median(side) for side in sides)
+        print(f"{name:<22}{row:<12}{mine:>12.1f}{peer:>14.1f}{peer / mine:>9.1f}x", flush=True)
+
+
+async def main() -> None:
+    print(f"{'us per call':<34}{'taskhold':>12}{'a2a-python':>14}{'':>10}")
+    for size in SIZES:
+        memory = await theirs(InMemoryTaskStore(), size)
+        await compare(f"memory, {size:,}", await ours("memory:", size), memory)
+    if "sqlite" not in describe()["backends"]:
+        print("This library has no SQLite store: its rows are left out.")
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        for size in SIZES:
+            engine = create_async_engine(f"sqlite+aiosqlite:///{Path(folder, f'peer-{size}.db')}")
+            peer = await theirs(DatabaseTaskStore(engine), size)
+            await compare(f"SQLite, {size:,}", await ours(f"sqlite:{Path(folder, f'ours-{size}.db')}", size), peer)
+            await engine.dispose()
+
+
+if __name__ == "__main__":
+    asyncio.run(main())

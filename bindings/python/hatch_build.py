@@ -1,0 +1,119 @@
+"""Builds the library into the package, and takes the version from the crate.
+
+Environment, all optional:
+  TASKHOLD_PREBUILT      absolute path of a ready library; nothing is compiled
+  TASKHOLD_PLATFORM_TAG  the wheel's platform tag; this machine's unless given
+
+The sources are those of the repository this folder lies in, or, in an unpacked source distribution, its `rust/`.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import shutil
+import subprocess
+import sysconfig
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+from hatchling.metadata.plugin.interface import MetadataHookInterface
+
+LICENSES = ("LICENSE-MIT", "LICENSE-APACHE")
+
+
+def sources(root: str) -> Path:
+    """Where the crate is."""
+    here = Path(root)
+    for base in (here / "rust", here.parent.parent):
+        if (base / "Cargo.toml").is_file():
+            return base
+    raise RuntimeError(f"taskhold: the Rust sources are neither in {here / 'rust'} nor two folders above {here}")
+
+
+def manifest(base: Path) -> dict[str, Any]:
+    """The crate's Cargo.toml."""
+    return tomllib.loads((base / "Cargo.toml").read_text())
+
+
+class CrateVersion(MetadataHookInterface):
+    """The package has the crate's version."""
+
+    def update(self, metadata: dict[str, Any]) -> None:
+        """Set it."""
+        metadata["version"] = manifest(sources(self.root))["package"]["version"]
+
+
+class NativeLibrary(BuildHookInterface[Any]):
+    """Puts the library into a wheel, beside the modules for an editable install, and the sources into an sdist."""
+
+    def initialize(self, version: str, build_data: dict[str, Any]) -> None:
+        """Add the files to what hatchling packs."""
+        base = sources(self.root)
+        included = build_data["force_include"]
+        if self.target_name == "sdist":
+            for file in crate_files(base):
+                included[str(file)] = f"rust/{file.relative_to(base).as_posix()}"
+            return
+        library = built_library(base)
+        name = "libtaskhold" + library.suffix
+        if version == "editable":
+            beside = Path(self.root, "src", "taskhold", name)
+            new = beside.with_name(name + ".new")
+            shutil.copy2(library, new)
+            # A process may have the old one mapped: it keeps it.
+            new.replace(beside)
+        else:
+            included[str(library)] = f"taskhold/{name}"
+            for license_file in LICENSES:
+                included[str(base / license_file)] = f"taskhold/{license_file}"
+        build_data["pure_python"] = False
+        build_data["tag"] = f"py3-none-{platform_tag()}"
+
+
+def built_library(base: Path) -> Path:
+    """The library: a ready one, or the one that the project's own target builds."""
+    if ready := os.environ.get("TASKHOLD_PREBUILT"):
+        library = Path(ready).resolve(strict=True)
+        return library if library.suffix in {".so", ".dylib", ".dll"} else renamed(library)
+    for tool in ("make", "cargo", "gcc"):
+        if shutil.which(tool) is None:
+            raise RuntimeError(
+                f"taskhold: building from source needs make, gcc and a Rust toolchain, and there is no {tool} here; "
+                "install it, or name a ready library in TASKHOLD_PREBUILT"
+            )
+    # An outer make's flags and job server are not meant for this one.
+    environment = {key: value for key, value in os.environ.items() if not key.startswith(("MAKE", "MFLAGS"))}
+    if subprocess.run(["make", "lib"], cwd=base, env=environment, check=False).returncode:
+        raise RuntimeError("taskhold: building the library failed; what make and cargo said stands above")
+    return renamed((base / "build/lib/libtaskhold.so").resolve(strict=True))
+
+
+def renamed(library: Path) -> Path:
+    """`libtaskhold.so.0` under the name that it has in the package."""
+    link = library.with_name("libtaskhold.so")
+    return link if link.is_file() else library
+
+
+def platform_tag() -> str:
+    """The platform in a wheel's name; only a release may claim more than this machine."""
+    if given := os.environ.get("TASKHOLD_PLATFORM_TAG"):
+        return given
+    tag = sysconfig.get_platform()
+    if tag.endswith("universal2"):
+        # This Python runs on two architectures, the library is built for one.
+        tag = tag.removesuffix("universal2") + platform.machine()
+    return tag.replace("-", "_").replace(".", "_")
+
+
+def crate_files(base: Path) -> Iterator[Path]:
+    """What `make lib` needs. Cargo wants every target of the manifest to be there, also those it does not build."""
+    yield from (base / name for name in ("Cargo.toml", "Cargo.lock", "Makefile", *LICENSES, "README.md"))
+    for folder in ("src", "scripts", "include"):
+        yield from sorted(file for file in (base / folder).rglob("*") if file.is_file())
+    for kind, folder in (("test", "tests"), ("bench", "benches"), ("example", "examples"), ("bin", "src/bin")):
+        for target in manifest(base).get(kind, []):
+            yield base / target.get("path", f"{folder}/{target['name']}.rs")

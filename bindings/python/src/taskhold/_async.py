@@ -1,0 +1,137 @@
+"""asyncio without a thread that waits: calls on durable stores in a small pool, and readiness of event queues.
+
+asyncio is imported when it is first needed: it is most of what importing this package would cost.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+import weakref
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any, TypeVar
+
+if TYPE_CHECKING:
+    import asyncio
+    from concurrent.futures import ThreadPoolExecutor
+
+T = TypeVar("T")
+
+# Enough for the group commit of a durable store; more threads would only wait for its lock.
+_POOL_THREADS = 8
+
+_pool: ThreadPoolExecutor | None = None
+_pool_lock = threading.Lock()
+
+
+def _forget_pool() -> None:
+    global _pool, _pool_lock
+    _pool, _pool_lock = None, threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    # The threads of the parent are not in the child.
+    os.register_at_fork(after_in_child=_forget_pool)
+
+
+def _threads() -> ThreadPoolExecutor:
+    global _pool
+    with _pool_lock:
+        if _pool is None:
+            from concurrent.futures import ThreadPoolExecutor
+
+            _pool = ThreadPoolExecutor(_POOL_THREADS, thread_name_prefix="taskhold")
+        return _pool
+
+
+async def offload(work: Callable[[], T]) -> T:
+    """Do blocking work in the pool. It is done also when the await is cancelled or its loop ends."""
+    import asyncio
+
+    loop = asyncio.get_running_loop()
+    outcome: asyncio.Future[T] = loop.create_future()
+
+    def run() -> None:
+        deliver: Callable[[Any], None]
+        try:
+            value: Any = work()
+            deliver = outcome.set_result
+        except BaseException as error:
+            value = error
+            deliver = outcome.set_exception
+
+        def finish() -> None:
+            if not outcome.done():
+                deliver(value)
+
+        # The loop may be closed by now, and then nobody waits.
+        with contextlib.suppress(RuntimeError):
+            loop.call_soon_threadsafe(finish)
+
+    _threads().submit(run)
+    return await outcome
+
+
+class Watch:
+    """Those who wait for one queue on one loop. The loop watches the queue's descriptor while there are any.
+
+    It gets a duplicate of the descriptor, so that the queue can be closed at any time and from any thread without
+    leaving a number in the loop that soon means another file.
+    """
+
+    def __init__(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        descriptor: Callable[[], int],
+        ready: Callable[[], None] | None = None,
+    ) -> None:
+        # Weak, as watches are kept by loop in dictionaries that let go of loops that are gone.
+        self._loop = weakref.ref(loop)
+        self._descriptor = descriptor
+        self._ready = ready or self._wake_one
+        self._watched = -1
+        self._waiters: dict[asyncio.Future[None], None] = {}
+
+    @contextlib.contextmanager
+    def waiter(self, loop: asyncio.AbstractEventLoop) -> Iterator[asyncio.Future[None]]:
+        """Wait in line; the future is done when it is time to look. On the loop's thread only."""
+        if not self._waiters:
+            self._start(loop)
+        future: asyncio.Future[None] = loop.create_future()
+        self._waiters[future] = None
+        try:
+            yield future
+        finally:
+            del self._waiters[future]
+            if not self._waiters:
+                loop.remove_reader(self._watched)
+                os.close(self._watched)
+
+    def _start(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._watched = os.dup(self._descriptor())
+        try:
+            loop.add_reader(self._watched, self._ready)
+        except BaseException:
+            os.close(self._watched)
+            raise
+
+    def _wake_one(self) -> None:
+        # The descriptor stays readable while there are events, so each further one wakes a further waiter.
+        for future in self._waiters:
+            if not future.done():
+                future.set_result(None)
+                return
+
+    def wake_all(self) -> None:
+        """Have everyone look. On the loop's thread only."""
+        for future in self._waiters:
+            if not future.done():
+                future.set_result(None)
+
+    def wake_all_soon(self) -> None:
+        """Have everyone look, from any thread."""
+        if (loop := self._loop()) is not None:
+            # A closed loop has nobody who waits.
+            with contextlib.suppress(RuntimeError):
+                loop.call_soon_threadsafe(self.wake_all)

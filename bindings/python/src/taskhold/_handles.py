@@ -1,0 +1,173 @@
+"""What everything that is opened has in common, and the twins of a method: parsed, and for asyncio.
+
+A handle of the library is a token that is never followed as an address, so an object needs no lock and no check
+of its own: after ``close()``, after a fork and while another thread closes it, the library refuses the call.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+import time
+import types
+import weakref
+from collections.abc import Callable, Coroutine
+from typing import Any, ClassVar, Concatenate, NoReturn, ParamSpec, Self, TypeVar, cast
+
+from . import _native
+from ._async import offload
+from ._errors import TimeoutError
+from ._json import loads
+from .types import Revisioned
+
+P = ParamSpec("P")
+H = TypeVar("H", bound="Handle")
+R = TypeVar("R")
+T = TypeVar("T")
+
+# Longest single wait in the library: so long Ctrl-C can go unnoticed.
+_SLICE_MS = 100
+
+
+class Handle:
+    """Something that was opened: a context manager that closes itself.
+
+    It may be used from any number of threads. ``close()`` may be called from any of them and never blocks; calls
+    that wait end with :class:`ClosedError`. An object that is dropped is closed by the garbage collector.
+    """
+
+    _close: ClassVar[Any]
+
+    def _hold(self, token: int, *, inline: bool) -> None:
+        self._token = token
+        self._inline = inline
+        self._closing = weakref.finalize(self, type(self)._close, token)
+        # At the interpreter's end daemon threads may still be calling: nothing is closed under their feet.
+        self._closing.atexit = False
+
+    def close(self) -> None:
+        """Close it. Closing again is fine."""
+        self._closing()
+
+    @property
+    def closed(self) -> bool:
+        """Whether this object was closed."""
+        return not self._closing.alive
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<taskhold.{type(self).__name__} {'closed' if self.closed else 'open'}>"
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(f"taskhold.{type(self).__name__} belongs to its process and cannot be pickled or copied")
+
+    def _text(self, function: Any, *arguments: Any) -> str:
+        return cast(bytes, _native.call_text(function, self._token, *arguments)).decode()
+
+    def _text_or_none(self, function: Any, *arguments: Any) -> str | None:
+        text = _native.call_text(function, self._token, *arguments)
+        return None if text is None else text.decode()
+
+    def _flag(self, function: Any, *arguments: Any) -> bool:
+        return _native.call_number(function, self._token, *arguments) != 0
+
+    def _do(self, function: Any, *arguments: Any) -> None:
+        _native.call(function, self._token, *arguments)
+
+    def _wait(self, timeout: float | None, function: Any, *arguments: Any) -> str:
+        """Make a call that waits, in slices, so that a signal gets its turn."""
+        deadline = None if timeout is None else time.monotonic() + timeout
+        while True:
+            left = _SLICE_MS
+            if deadline is not None:
+                left = min(_SLICE_MS, max(0, math.ceil((deadline - time.monotonic()) * 1000)))
+            try:
+                return self._text(function, *arguments, left)
+            except TimeoutError:
+                if deadline is not None and time.monotonic() >= deadline:
+                    raise
+
+
+def parsed(method: Callable[Concatenate[H, P], str], shape: type[T]) -> Callable[Concatenate[H, P], T]:
+    """The twin of a ``…_json`` method that gives Python values."""
+
+    def twin(self: H, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        return cast(T, loads(method(self, *args, **kwargs)))
+
+    return _described(twin, method, method.__name__.removesuffix("_json"), shape)
+
+
+def parsed_or_none(
+    method: Callable[Concatenate[H, P], str | None], shape: type[T]
+) -> Callable[Concatenate[H, P], T | None]:
+    """The same for a method that may find nothing."""
+
+    def twin(self: H, /, *args: P.args, **kwargs: P.kwargs) -> T | None:
+        text = method(self, *args, **kwargs)
+        return None if text is None else cast(T, loads(text))
+
+    return _described(twin, method, method.__name__.removesuffix("_json"), shape, "{} | None")
+
+
+def parsed_revisioned(
+    method: Callable[Concatenate[H, P], Revisioned[str]], shape: type[T]
+) -> Callable[Concatenate[H, P], Revisioned[T]]:
+    """The same for a method that gives a text with its revision."""
+
+    def twin(self: H, /, *args: P.args, **kwargs: P.kwargs) -> Revisioned[T]:
+        text, revision = method(self, *args, **kwargs)
+        return Revisioned(cast(T, loads(text)), revision)
+
+    return _described(twin, method, method.__name__.removesuffix("_json"), shape, "Revisioned[{}]")
+
+
+def parsed_revisioned_or_none(
+    method: Callable[Concatenate[H, P], Revisioned[str] | None], shape: type[T]
+) -> Callable[Concatenate[H, P], Revisioned[T] | None]:
+    """The same for a method that gives a text with its revision, or may find nothing."""
+
+    def twin(self: H, /, *args: P.args, **kwargs: P.kwargs) -> Revisioned[T] | None:
+        found = method(self, *args, **kwargs)
+        return None if found is None else Revisioned(cast(T, loads(found.value)), found.revision)
+
+    return _described(twin, method, method.__name__.removesuffix("_json"), shape, "Revisioned[{}] | None")
+
+
+def asynchronous(
+    method: Callable[Concatenate[H, P], R],
+) -> Callable[Concatenate[H, P], Coroutine[Any, Any, R]]:
+    """The twin of a method for asyncio: made in place on memory, in a thread of the pool on a durable store.
+
+    A cancelled await does not undo the call: once it was awaited it is made.
+    """
+
+    async def twin(self: H, /, *args: P.args, **kwargs: P.kwargs) -> R:
+        if self._inline:
+            return method(self, *args, **kwargs)
+        return await offload(functools.partial(method, self, *args, **kwargs))
+
+    return _described(twin, method, method.__name__ + "_async")
+
+
+def _described(twin: Callable[P, R], method: Any, name: str, shape: Any = None, returns: str = "{}") -> Callable[P, R]:
+    """Give a twin the name, documentation and signature that ``help()`` shows."""
+    original = getattr(method, "__wrapped__", method)
+    shown = types.FunctionType(
+        original.__code__, original.__globals__, name, original.__defaults__, original.__closure__
+    )
+    shown.__kwdefaults__ = original.__kwdefaults__
+    shown.__annotations__ = dict(original.__annotations__)
+    if shape is not None:
+        shape_name = shape.__name__ if isinstance(shape, type) and not hasattr(shape, "__args__") else str(shape)
+        shown.__annotations__["return"] = returns.format(shape_name)
+    twin.__name__ = name
+    twin.__qualname__ = method.__qualname__.rpartition(".")[0] + "." + name
+    twin.__module__ = method.__module__
+    twin.__doc__ = method.__doc__
+    twin.__wrapped__ = shown  # type: ignore[attr-defined]
+    return twin

@@ -1,0 +1,126 @@
+"""Waiting for tasks on asyncio: one event queue for each manager and loop, shared by all who wait there."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import functools
+import json
+import time
+from collections.abc import Iterator
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from . import _native
+from ._async import Watch
+from ._errors import InvalidHandleError, TimeoutError
+from ._native import lib
+from .events import Events, closed_while_waiting
+
+if TYPE_CHECKING:
+    from .manager import TaskManager
+
+# Tasks that change between two turns of a loop; if more do, everyone looks.
+CAPACITY = 1024
+
+# Longest time without a look, should the wall clock be stepped while somebody waits for an expiry.
+_LONGEST_PAUSE = 60.0
+
+# Between looks at a task that should have expired by the wall clock and has not.
+_SHORTEST_PAUSE = 1.0
+
+
+class TaskWaits:
+    """Those who wait for tasks of one manager on one loop."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, events: Events) -> None:
+        self._events = events
+        descriptor = functools.partial(_native.call_number, lib.taskhold_events_fd, events._token)
+        self._watch = Watch(loop, descriptor, self._drain)
+        self._by_task: dict[str, set[asyncio.Future[None]]] = {}
+
+    @contextlib.contextmanager
+    def waiter(self, loop: asyncio.AbstractEventLoop, task_id: str) -> Iterator[asyncio.Future[None]]:
+        """Wait in line for a task; the future is done when it may have changed."""
+        with self._watch.waiter(loop) as woken:
+            waiters = self._by_task.setdefault(task_id, set())
+            waiters.add(woken)
+            try:
+                yield woken
+            finally:
+                waiters.discard(woken)
+                if not waiters:
+                    self._by_task.pop(task_id, None)
+
+    def wake_all_soon(self) -> None:
+        """Have everyone look, from any thread."""
+        self._watch.wake_all_soon()
+
+    def close(self) -> None:
+        """Close the queue, and have everyone look."""
+        self._events.close()
+        self.wake_all_soon()
+
+    def _drain(self) -> None:
+        """Hand the queue's events to those whom they concern."""
+        for _ in range(CAPACITY):
+            try:
+                event = json.loads(self._events._take())
+            except TimeoutError:
+                return
+            except InvalidHandleError:
+                self._watch.wake_all()
+                return
+            if "taskId" not in event:
+                self._watch.wake_all()
+            for woken in self._by_task.get(event.get("taskId"), ()):
+                if not woken.done():
+                    woken.set_result(None)
+
+
+async def wait_for_change(manager: TaskManager, task_id: str, seen: int, timeout: float | None) -> str:
+    """The record, as JSON text, as soon as its revision is greater than ``seen``."""
+    loop = asyncio.get_running_loop()
+    deadline = None if timeout is None else loop.time() + timeout
+    waits = await manager._waits_on(loop)
+    waited = False
+    expires: float | None = None
+    while True:
+        try:
+            # In line before the look, so that no change is missed.
+            with waits.waiter(loop, task_id) as woken:
+                try:
+                    return await manager._look_async(task_id, seen)
+                except TimeoutError:
+                    if deadline is not None and loop.time() >= deadline:
+                        raise
+                if not waited and manager._clock is None:
+                    expires = await _expiry(manager, task_id, loop)
+                waited = True
+                await asyncio.wait([woken], timeout=_pause(loop.time(), deadline, expires))
+        except InvalidHandleError:
+            if waited and manager.closed:
+                raise closed_while_waiting() from None
+            raise
+
+
+async def _expiry(manager: TaskManager, task_id: str, loop: asyncio.AbstractEventLoop) -> float | None:
+    """When, in the loop's time, the task expires by the wall clock, or a little later."""
+    record = await manager.find_task_json_async(task_id)
+    if record is None:
+        return loop.time()
+    task = json.loads(record)["task"]
+    if task["ttlMs"] is None:
+        return None
+    lifetime = datetime.fromisoformat(task["createdAt"]).timestamp() + float(task["ttlMs"]) / 1000 - time.time()
+    return loop.time() + lifetime + 0.005
+
+
+def _pause(now: float, deadline: float | None, expires: float | None) -> float:
+    """How long to sleep until the next look, in seconds."""
+    pause = _LONGEST_PAUSE
+    if expires is not None:
+        pause = min(pause, expires - now if expires > now else _SHORTEST_PAUSE)
+    if deadline is not None:
+        pause = min(pause, max(0.0, deadline - now))
+    return pause

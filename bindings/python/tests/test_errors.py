@@ -1,0 +1,89 @@
+"""Exceptions: what they are, what they say, and that they travel between processes."""
+
+from __future__ import annotations
+
+import builtins
+import copy
+import pickle
+from typing import Any
+
+import pytest
+
+import taskhold
+from taskhold import _errors
+from taskhold._native import _failure
+
+BUILTINS: dict[type[taskhold.TaskholdError], type[Exception]] = {
+    taskhold.InvalidArgumentError: ValueError,
+    taskhold.InvalidHandleError: ValueError,
+    taskhold.NotFoundError: LookupError,
+    taskhold.InvalidStateError: RuntimeError,
+    taskhold.CapacityExhaustedError: RuntimeError,
+    taskhold.LimitExceededError: ValueError,
+    taskhold.ConflictError: RuntimeError,
+    taskhold.TimeoutError: builtins.TimeoutError,
+    taskhold.ClosedError: RuntimeError,
+    taskhold.UnavailableError: ConnectionError,
+    taskhold.CorruptError: RuntimeError,
+    taskhold.UnsupportedError: NotImplementedError,
+    taskhold.InternalError: RuntimeError,
+}
+
+
+def test_each_is_the_builtin_that_is_expected() -> None:
+    assert BUILTINS.keys() == set(_errors.BY_CODE.values())
+    for error, builtin in BUILTINS.items():
+        assert issubclass(error, builtin)
+
+
+def test_an_error_says_why_and_where() -> None:
+    with pytest.raises(ValueError, match="whole number") as refused:
+        taskhold.TaskManager(poll_interval_ms=0)
+    error = refused.value
+    assert isinstance(error, taskhold.InvalidArgumentError)
+    assert (error.status, error.code, error.reason) == ("invalid_argument", 1, "invalid_value")
+    assert (error.key, error.limit, error.response) == ("pollIntervalMs", 1, None)
+
+
+@pytest.mark.parametrize("error", list(BUILTINS))
+def test_they_can_be_pickled_and_copied(error: type[taskhold.TaskholdError]) -> None:
+    one = error("words", reason="a_reason", key="k", limit=3, response={"id": 1}, code=error.code)
+    for other in (pickle.loads(pickle.dumps(one)), copy.copy(one)):
+        assert type(other) is error
+        assert str(other) == "words"
+        assert vars(other) == vars(one)
+
+
+def test_the_response_of_a_failed_storage_is_at_hand() -> None:
+    text = b'{"status":"unavailable","reason":"storage_unavailable","message":"m","response":{"jsonrpc":"2.0"}}'
+    error = _errors.from_native(10, text)
+    assert isinstance(error, taskhold.UnavailableError)
+    assert error.response == {"jsonrpc": "2.0"}
+
+
+def test_the_status_of_a_newer_library_is_the_base_class() -> None:
+    error = _errors.from_native(55, b'{"status":"odd","reason":"new","message":"words","more":1}')
+    assert type(error) is taskhold.TaskholdError
+    assert (error.code, error.reason, str(error)) == (55, "new", "words")
+
+
+def test_a_failure_without_an_error_object_keeps_its_status() -> None:
+    import ctypes
+
+    error: Any = _failure(4, ctypes.c_char_p())
+    assert isinstance(error, taskhold.InvalidStateError)
+    assert str(error) == "status 4"
+
+
+def test_messages_hold_nothing_of_the_caller() -> None:
+    tasks = taskhold.TaskManager()
+    for call in (
+        lambda: tasks.complete_task("secret-id", {}),
+        lambda: tasks.complete_task("secret-id", "secret"),
+        lambda: tasks.create_task("secret\0", {}),
+        lambda: tasks.update_task("/secret", "secret", "secret-id", {}),
+        lambda: taskhold.Store("secret://secret"),
+    ):
+        with pytest.raises(taskhold.TaskholdError) as refused:
+            call()
+        assert "secret" not in str(refused.value)

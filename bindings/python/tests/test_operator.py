@@ -1,0 +1,217 @@
+"""`python -m taskhold`, on the stores there are: a table on a terminal, JSON lines in a pipe."""
+
+from __future__ import annotations
+
+import io
+import json
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import taskhold
+from running import environment
+from taskhold import StateProvider, Store, TaskManager, __main__, _native
+
+DURABLE = pytest.mark.skipif(
+    "sqlite" not in taskhold.describe()["backends"], reason="this library has no durable store to look into"
+)
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.fixture
+def store(monkeypatch: pytest.MonkeyPatch) -> Iterator[Store]:
+    """A store in memory that the command line opens under any URL."""
+    with Store() as one:
+
+        class Same(Store):
+            def __init__(self, url: str) -> None:
+                self._hold(one._token, inline=True)
+                self._closing.detach()
+                self._clock = None
+
+        monkeypatch.setattr(__main__, "Store", Same)
+        yield one
+
+
+def piped(capsys: pytest.CaptureFixture[str], *arguments: str) -> list[Any]:
+    assert __main__.main(arguments) == 0
+    output = capsys.readouterr()
+    assert output.err == ""
+    return [json.loads(line) for line in output.out.splitlines()]
+
+
+def on_terminal(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> list[str]:
+    terminal = Terminal()
+    with monkeypatch.context() as patched:
+        patched.setattr(sys, "stdout", terminal)
+        patched.setenv("COLUMNS", "200")
+        assert __main__.main(arguments) == 0
+    return terminal.getvalue().splitlines()
+
+
+def test_list_gives_a_json_line_for_each_task(store: Store, capsys: pytest.CaptureFixture[str]) -> None:
+    tasks = TaskManager(store)
+    made = [tasks.create_task("/mcp", {"n": n}, authorization_partition=f"p{n % 2}") for n in range(250)]
+    assert piped(capsys, "list", "memory:") == made
+    assert piped(capsys, "list", "memory:", "--limit", "3") == made[:3]
+    assert piped(capsys, "list", "memory:", "--partition", "p1") == made[1::2]
+    assert piped(capsys, "list", "memory:", "--endpoint", "/other") == []
+    tasks.complete_task(made[7]["task"]["taskId"], {})
+    (ended,) = piped(capsys, "list", "memory:", "--status", "completed")
+    assert ended["task"]["taskId"] == made[7]["task"]["taskId"]
+
+
+def test_numbers_keep_their_spelling_in_a_pipe(store: Store, capsys: pytest.CaptureFixture[str]) -> None:
+    tasks = TaskManager(store)
+    tasks.create_task("/mcp", '{"price":\n 1.10}')
+    assert __main__.main(["list", "memory:"]) == 0
+    (line,) = capsys.readouterr().out.splitlines()
+    assert '"origin":{"price":  1.10}' in line
+
+
+def test_list_is_a_table_on_a_terminal(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    tasks = TaskManager(store)
+    record = tasks.create_task("/mcp", {})
+    task_id = record["task"]["taskId"]
+    tasks.mark_task_working(task_id, "halfway\x1b[2J\u009b31m there")
+    header, row = on_terminal(monkeypatch, "list", "memory:")
+    assert header.split() == ["TASK", "STATUS", "REV", "UPDATED", "ENDPOINT", "PARTITION", "MESSAGE"]
+    assert row.split()[:6] == [
+        task_id, "working", "2", row.split()[3], "/mcp", "-",
+    ]  # fmt: skip
+    # What a client stored does nothing to the terminal.
+    assert row.endswith("halfway\N{REPLACEMENT CHARACTER}[2J\N{REPLACEMENT CHARACTER}31m there")
+
+
+def test_show(store: Store, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    tasks = TaskManager(store, name="other")
+    task_id = tasks.create_task("/mcp", {"a": "\x1b"})["task"]["taskId"]
+    done = tasks.complete_task(task_id, {"content": []})
+    assert piped(capsys, "show", "memory:", task_id, "--name", "other") == [done]
+    lines = on_terminal(monkeypatch, "show", "memory:", task_id, "--name", "other")
+    assert len(lines) > 10
+    assert json.loads("\n".join(lines)) == done
+    assert __main__.main(["show", "memory:", "unknown"]) == 1
+    assert capsys.readouterr().err == "taskhold: there is no such task, or it expired\n"
+
+
+def test_a2a_tasks(store: Store, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    provider = StateProvider(store)
+    task = {"id": "t-1", "contextId": "c", "status": {"state": "working"}}
+    provider.save_task("alice", task)
+    assert piped(capsys, "list", "memory:", "--a2a", "--owner", "alice") == [task]
+    assert piped(capsys, "list", "memory:", "--a2a") == []
+    assert piped(capsys, "show", "memory:", "t-1", "--a2a", "--owner", "alice") == [task]
+    header, row = on_terminal(monkeypatch, "list", "memory:", "--a2a", "--owner", "alice")
+    assert header.split() == ["TASK", "STATE", "CONTEXT", "UPDATED"]
+    assert row.split() == ["t-1", "working", "c", "-"]
+
+
+def test_watch_follows_changes(
+    store: Store, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tasks = TaskManager(store)
+
+    def later(work: Any) -> threading.Thread:
+        def run() -> None:
+            # The queue of the command is open once the store says so.
+            while store.stats()["eventQueues"] == 0:
+                threading.Event().wait(0.001)
+            work()
+
+        thread = threading.Thread(target=run)
+        thread.start()
+        return thread
+
+    thread = later(lambda: tasks.create_task("/mcp", {}))
+    (line,) = piped(capsys, "watch", "memory:", "--count", "1")
+    thread.join()
+    assert line["event"] == "changed"
+    assert line["record"]["task"]["taskId"] == line["taskId"]
+
+    thread = later(lambda: tasks.complete_task(line["taskId"], {}))
+    header, row = on_terminal(monkeypatch, "watch", "memory:", "--count", "1")
+    thread.join()
+    assert header.split()[:3] == ["EVENT", "TASK", "STATUS"]
+    assert row.split()[:3] == ["changed", line["taskId"], "completed"]
+
+    thread = later(lambda: StateProvider(store).save_task(None, {"id": "t", "status": {"state": "failed"}}))
+    assert piped(capsys, "watch", "memory:", "--a2a", "--count", "1") == [{"event": "finalized", "taskId": "t"}]
+    thread.join()
+
+
+def test_stats(store: Store, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    TaskManager(store).create_task("/mcp", {})
+    (stats,) = piped(capsys, "stats", "memory:")
+    assert (stats["backend"], stats["tasks"]["working"]) == ("memory", 1)
+    assert "tasks.working            1" in on_terminal(monkeypatch, "stats", "memory:")
+
+
+def test_check(store: Store, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    if not hasattr(_native.lib, "taskhold_store_check"):
+        assert __main__.main(["check", "memory:"]) == 1
+        assert capsys.readouterr().err == "taskhold: this library has no check\n"
+        with pytest.raises(taskhold.UnsupportedError):
+            store.check()
+        return
+    (found,) = piped(capsys, "check", "memory:")
+    assert found["ok"] is True
+    assert found == store.check()
+    assert on_terminal(monkeypatch, "check", "memory:") == ["the store is sound"]
+    damaged = {"ok": False, "problems": ["torn"], "unreadable": [{"kind": "task", "name": "n", "id": "x"}]}
+    monkeypatch.setattr(Store, "check_json", lambda _: json.dumps(damaged))
+    assert __main__.main(["check", "memory:"]) == 1
+    assert json.loads(capsys.readouterr().out) == damaged
+
+
+def test_refusals(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    assert __main__.main(["stats", "nowhere:"]) == 1
+    assert "(invalid_store_url)" in capsys.readouterr().err
+    missing = tmp_path / "missing.db"
+    assert __main__.main(["stats", f"sqlite:{missing}"]) == 1
+    assert capsys.readouterr().err == "taskhold: there is no such store\n"
+    assert not missing.exists()
+    with pytest.raises(SystemExit) as wrong:
+        __main__.main(["dance", "memory:"])
+    assert wrong.value.code == 2
+
+
+def command(*arguments: str, **options: Any) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-m", "taskhold", *arguments], stdout=subprocess.PIPE, text=True, env=environment(), **options
+    )
+
+
+def test_a_reader_that_has_seen_enough(store: Store) -> None:
+    with command("stats", "memory:", stderr=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        process.stdout.close()
+        assert process.stderr is not None
+        assert process.stderr.read() == ""
+        assert process.wait(20) == 0
+
+
+@DURABLE
+def test_watch_sees_another_process_and_ctrl_c_ends_it(tmp_path: Path) -> None:
+    import signal
+
+    url = f"sqlite:{tmp_path / 'store.db'}"
+    with TaskManager(url) as tasks, Store(url) as store, command("watch", url) as process:
+        while store.stats()["eventQueues"] == 0 and process.poll() is None:
+            threading.Event().wait(0.01)
+            tasks.create_task("/mcp", {})
+            if tasks.list_tasks()["nextPageToken"]:
+                break
+        assert process.stdout is not None
+        assert json.loads(process.stdout.readline())["event"] == "changed"
+        process.send_signal(signal.SIGINT)
+        assert process.wait(10) == 130

@@ -1,0 +1,132 @@
+//! The findings of `taskhold_store_check`: whether SQLite finds the file sound, which schema it has, whether
+//! the counts that limits rely on are right, and which records cannot be read.
+
+#![forbid(unsafe_code)]
+
+use rusqlite::Connection;
+
+use super::row::{HEAD_COLUMNS, Reader, SqlRow};
+use super::task_row::id_of;
+use super::{Shared, failure, schema};
+use crate::clock::Now;
+use crate::error::Result;
+use crate::store::{A2aRow, SessionRow, TaskRow};
+use crate::text::Text;
+
+/// Most findings of each kind that are listed.
+const MOST_LISTED: usize = 100;
+
+struct Unreadable {
+    kind: &'static str,
+    name: String,
+    id: String,
+}
+
+#[derive(Default)]
+struct Findings {
+    schema_version: i64,
+    problems: Vec<String>,
+    records: u64,
+    unreadable_count: u64,
+    unreadable: Vec<Unreadable>,
+}
+
+impl Findings {
+    fn of(connection: &Connection, shared: &Shared, now: Now) -> rusqlite::Result<Self> {
+        let snapshot = connection.unchecked_transaction()?;
+        let mut findings = Self {
+            schema_version: snapshot.pragma_query_value(None, "user_version", |row| row.get(0))?,
+            ..Self::default()
+        };
+        let mut integrity = snapshot.prepare(&format!("PRAGMA integrity_check({MOST_LISTED})"))?;
+        for line in integrity.query_map((), |row| row.get::<_, String>(0))? {
+            let line = line?;
+            if line != "ok" {
+                findings.problems.push(line);
+            }
+        }
+        findings.look_at::<TaskRow>(&snapshot, shared, now)?;
+        findings.look_at::<SessionRow>(&snapshot, shared, now)?;
+        findings.look_at::<A2aRow>(&snapshot, shared, now)?;
+        Ok(findings)
+    }
+
+    /// Reads every record of a kind, and counts those of each name that take a slot.
+    fn look_at<R: SqlRow>(
+        &mut self,
+        snapshot: &Connection,
+        shared: &Shared,
+        now: Now,
+    ) -> rusqlite::Result<()> {
+        let mut names =
+            snapshot.prepare("SELECT number, name, iif(counted, slots, NULL) FROM names WHERE kind = ?1")?;
+        let names = names.query_map((R::KIND,), |row| {
+            Ok((row.get::<_, i64>(0)?, row.get::<_, String>(1)?, row.get::<_, Option<i64>>(2)?))
+        })?;
+        let mut records = snapshot.prepare(R::SELECT_ALL)?;
+        for name in names {
+            let (number, name, slots) = name?;
+            let mut rows = records.query((number, super::table::system_ms()))?;
+            let mut taken = 0;
+            while let Some(columns) = rows.next()? {
+                self.records += 1;
+                taken += i64::from(columns.get_ref(2)?.as_i64().ok() != Some(0));
+                if R::read(&mut Reader::thorough(columns, HEAD_COLUMNS), shared.ticks, now.tick_ns).is_err() {
+                    self.unreadable_count += 1;
+                    if self.unreadable.len() < MOST_LISTED {
+                        let id = id_of(columns);
+                        self.unreadable.push(Unreadable { kind: R::KIND, name: name.clone(), id });
+                    }
+                }
+            }
+            if slots.is_some_and(|slots| slots != taken) {
+                self.problems.push(format!("the count of {} records under a name is wrong", R::KIND));
+            }
+        }
+        Ok(())
+    }
+}
+
+pub(super) fn render(shared: &Shared) -> Result<Text> {
+    let now = shared.now();
+    let mut findings = match shared.read(|connection| Findings::of(connection, shared, now)) {
+        Ok(findings) => findings,
+        // A file that SQLite itself gives up on is a finding, too.
+        Err(error) if error.reason() == failure::corrupt_file().reason() => {
+            Findings { problems: vec!["the file is damaged".to_owned()], ..Findings::default() }
+        }
+        Err(error) => return Err(error),
+    };
+    if shared.guard.check(true).is_err() {
+        findings.problems.push("something else in this process dropped the locks of the file".to_owned());
+    }
+    let mut text = Text::with_capacity(256);
+    text.push_str("{\"backend\":\"sqlite\",\"ok\":");
+    let ok = findings.problems.is_empty() && findings.unreadable_count == 0;
+    text.push_str(if ok { "true" } else { "false" });
+    text.push_str(",\"schemaVersion\":");
+    text.push_int(findings.schema_version);
+    text.push_str(",\"newestSchemaVersion\":");
+    text.push_int(schema::VERSION);
+    text.push_str(",\"problems\":[");
+    for (at, problem) in findings.problems.iter().enumerate() {
+        text.push_str(if at > 0 { "," } else { "" });
+        text.push_json_string(problem);
+    }
+    text.push_str("],\"records\":");
+    text.push_int(findings.records);
+    text.push_str(",\"unreadableCount\":");
+    text.push_int(findings.unreadable_count);
+    text.push_str(",\"unreadable\":[");
+    for (at, unreadable) in findings.unreadable.iter().enumerate() {
+        text.push_str(if at > 0 { ",{\"kind\":" } else { "{\"kind\":" });
+        text.push_json_string(unreadable.kind);
+        text.push_str(",\"name\":");
+        text.push_json_string(&unreadable.name);
+        text.push_str(",\"id\":");
+        text.push_json_string(&unreadable.id);
+        text.push_str("}");
+    }
+    text.push_str("]}");
+    Ok(text)
+}

@@ -1,0 +1,53 @@
+//! The connections that read. A read takes one that is free or opens another; a few are kept. No transaction
+//! and no cursor of theirs outlives the call.
+
+#![forbid(unsafe_code)]
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use rusqlite::Connection;
+
+use super::backoff::Backoff;
+use super::failure::storage_error;
+use super::file::StoreFile;
+use crate::error::Result;
+
+/// Most connections that are kept for later reads.
+const KEPT: usize = 8;
+
+/// Connections that read.
+pub(super) struct Pool {
+    file: Arc<StoreFile>,
+    free: Mutex<Vec<Connection>>,
+    busy_timeout: Duration,
+}
+
+impl Pool {
+    pub(super) fn new(file: Arc<StoreFile>, busy_timeout: Duration) -> Self {
+        Self { file, free: Mutex::default(), busy_timeout }
+    }
+
+    /// Runs `read` on a connection. It may run more than once, while the file is locked.
+    pub(super) fn read<T>(
+        &self,
+        backoff: &Backoff,
+        mut read: impl FnMut(&Connection) -> rusqlite::Result<T>,
+    ) -> Result<T> {
+        let deadline = Instant::now() + self.busy_timeout;
+        let free = self.free.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let connection = match free {
+            Some(connection) => connection,
+            None => {
+                backoff.until(deadline, || self.file.open_reader()).map_err(|error| storage_error(&error))?
+            }
+        };
+        let done = backoff.until(deadline, || read(&connection)).map_err(|error| storage_error(&error))?;
+        // One that failed is closed instead.
+        let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
+        if free.len() < KEPT {
+            free.push(connection);
+        }
+        Ok(done)
+    }
+}

@@ -1,0 +1,267 @@
+//! How a kind of record stands in its table: its statements, and the way between a row's columns and a
+//! record. Everything else, the transition, the limit, the expiry, is written once over this trait.
+
+#![forbid(unsafe_code)]
+
+use rusqlite::Row as Columns;
+use rusqlite::types::ValueRef;
+
+use super::super::Row;
+use super::writer::Transaction;
+use crate::clock::NANOS_PER_MILLI;
+use crate::events::EventKind;
+
+/// Bits of a sequence number that count within one name. The name's number stands above them, so that the rows
+/// of one name lie together and in order of creation.
+pub(super) const SEQUENCE_BITS: u32 = 40;
+
+/// The columns hold something that this library did not write.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Unreadable;
+
+/// The way between ticks and the milliseconds since 1970 that the file holds. Ticks count from when the store
+/// was opened, so that they fit for centuries around any clock.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Ticks {
+    pub(super) base_ms: i64,
+}
+
+impl Ticks {
+    /// The tick of an instant.
+    pub(super) fn tick(self, ms: i64) -> i64 {
+        ms.saturating_sub(self.base_ms).saturating_mul(NANOS_PER_MILLI)
+    }
+
+    /// The instant of a tick.
+    pub(super) fn ms(self, tick_ns: i64) -> i64 {
+        self.base_ms.saturating_add(tick_ns.div_euclid(NANOS_PER_MILLI))
+    }
+
+    /// The first whole millisecond that is not before a tick.
+    pub(super) fn deadline_ms(self, tick_ns: i64) -> i64 {
+        self.base_ms
+            .saturating_add(tick_ns.div_euclid(NANOS_PER_MILLI))
+            .saturating_add(i64::from(tick_ns.rem_euclid(NANOS_PER_MILLI) > 0))
+    }
+}
+
+/// A row's place: the name that it belongs to, and its sequence number.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Place {
+    pub(super) name: i64,
+    pub(super) sequence: i64,
+}
+
+/// A record that has a table.
+pub(super) trait SqlRow: Row {
+    /// What `names.kind` says.
+    const KIND: &'static str;
+    /// `SELECT` of one row: `?1` the name, `?2` the system's time, `?3` the id. Its first columns are those of
+    /// [`Head`], then come those that [`SqlRow::read`] reads.
+    const SELECT: &'static str;
+    /// The same columns behind those of [`Standing`], in one row that is always there: the record's are NULL
+    /// when there is none. `?4` is this store's number among the listeners.
+    const SELECT_TO_WRITE: &'static str;
+    /// The same columns as those of `SELECT` for rows that expired: `?1` the name, `?2` the system's time, `?3`
+    /// now, `?4` at most.
+    const SELECT_EXPIRED: &'static str;
+    /// The same columns of all rows: `?1` the name, `?2` the system's time.
+    const SELECT_ALL: &'static str;
+    /// How many rows of the name `?1` take a slot.
+    const COUNT_SLOTS: &'static str;
+    /// `DELETE` by sequence number.
+    const DELETE: &'static str;
+
+    /// Reads the columns behind the head, as they mean at `now_tick`.
+    fn read(columns: &mut Reader<'_, '_>, ticks: Ticks, now_tick: i64) -> Result<Self, Unreadable>;
+
+    /// Inserts the row.
+    fn insert(&self, transaction: &Transaction<'_>, place: Place, ticks: Ticks) -> rusqlite::Result<()>;
+
+    /// Updates what may differ from `old`.
+    fn update(
+        &self,
+        old: &Self,
+        transaction: &Transaction<'_>,
+        place: Place,
+        ticks: Ticks,
+    ) -> rusqlite::Result<()>;
+
+    /// What else is deleted with the row.
+    fn deleted(_transaction: &Transaction<'_>, _place: Place) -> rusqlite::Result<()> {
+        Ok(())
+    }
+
+    /// Writes what time alone changed in rows of this name, at most `most` of them.
+    fn settle(
+        _transaction: &Transaction<'_>,
+        _name: i64,
+        _ticks: Ticks,
+        _now_tick: i64,
+        _most: i64,
+    ) -> rusqlite::Result<()> {
+        Ok(())
+    }
+
+    /// What event queues in other processes are told of this change.
+    fn event(old: Option<&Self>, new: &Self) -> Option<EventKind>;
+}
+
+/// What every row begins with.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Head {
+    pub(super) sequence: i64,
+    pub(super) expires_at_ms: Option<i64>,
+    pub(super) takes_slot: bool,
+}
+
+/// Columns of [`Head`].
+pub(super) const HEAD_COLUMNS: usize = 3;
+
+impl Head {
+    /// Reads the columns from `at` on; `None` when there is no row.
+    pub(super) fn read(columns: &Columns<'_>, at: usize) -> rusqlite::Result<Option<Self>> {
+        let Some(sequence) = columns.get(at)? else { return Ok(None) };
+        Ok(Some(Self {
+            sequence,
+            // Whatever else stands there does not end the row.
+            expires_at_ms: columns.get_ref(at + 1)?.as_i64().ok(),
+            takes_slot: columns.get_ref(at + 2)?.as_i64().ok() != Some(0),
+        }))
+    }
+}
+
+/// What a writer must know beside the row.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Standing {
+    /// Whether the name's slots are counted, which begins with the first limit.
+    pub(super) is_counted: bool,
+    /// Whether another process listens for events.
+    pub(super) is_heard: bool,
+    /// The highest sequence number that was ever given under the name.
+    pub(super) last_sequence: i64,
+}
+
+/// Columns of [`Standing`].
+pub(super) const STANDING_COLUMNS: usize = 3;
+
+impl Standing {
+    pub(super) fn read(columns: &Columns<'_>) -> rusqlite::Result<Self> {
+        Ok(Self { is_counted: columns.get(0)?, is_heard: columns.get(1)?, last_sequence: columns.get(2)? })
+    }
+}
+
+/// The columns of [`Standing`] and the join that gives one row in any case, around the columns of a table.
+macro_rules! select_to_write {
+    ($columns:expr, $table:literal) => {
+        concat!(
+            "SELECT n.counted, EXISTS (SELECT 1 FROM listeners WHERE lease_until > ?2 AND listener <> ?4), \
+             max(n.sequence, coalesce((SELECT max(sequence) FROM ",
+            $table,
+            " WHERE sequence < (?1 + 1) << 40 AND sequence > ?1 << 40), ?1 << 40)), ",
+            $columns,
+            " FROM names n LEFT JOIN ",
+            $table,
+            " t ON t.name = ?1 AND t.id = ?3 WHERE n.number = ?1"
+        )
+    };
+}
+pub(super) use select_to_write;
+
+/// Reads columns one after another.
+pub(super) struct Reader<'r, 's> {
+    columns: &'r Columns<'s>,
+    at: usize,
+    is_thorough: bool,
+}
+
+impl<'r, 's> Reader<'r, 's> {
+    pub(super) fn new(columns: &'r Columns<'s>, at: usize) -> Self {
+        Self { columns, at, is_thorough: false }
+    }
+
+    /// One that also parses every JSON text.
+    pub(super) fn thorough(columns: &'r Columns<'s>, at: usize) -> Self {
+        Self { columns, at, is_thorough: true }
+    }
+
+    fn value(&mut self) -> Result<ValueRef<'r>, Unreadable> {
+        self.at += 1;
+        self.columns.get_ref(self.at - 1).map_err(|_| Unreadable)
+    }
+
+    pub(super) fn text(&mut self) -> Result<&'r str, Unreadable> {
+        self.value()?.as_str().map_err(|_| Unreadable)
+    }
+
+    pub(super) fn optional_text(&mut self) -> Result<Option<&'r str>, Unreadable> {
+        self.value()?.as_str_or_null().map_err(|_| Unreadable)
+    }
+
+    pub(super) fn optional_bytes(&mut self) -> Result<Option<&'r [u8]>, Unreadable> {
+        self.value()?.as_blob_or_null().map_err(|_| Unreadable)
+    }
+
+    pub(super) fn integer(&mut self) -> Result<i64, Unreadable> {
+        self.value()?.as_i64().map_err(|_| Unreadable)
+    }
+
+    pub(super) fn optional_integer(&mut self) -> Result<Option<i64>, Unreadable> {
+        self.value()?.as_i64_or_null().map_err(|_| Unreadable)
+    }
+
+    pub(super) fn flag(&mut self) -> Result<bool, Unreadable> {
+        match self.integer()? {
+            0 => Ok(false),
+            1 => Ok(true),
+            _ => Err(Unreadable),
+        }
+    }
+
+    /// A count that this library keeps as `u64` and SQLite as a signed number.
+    pub(super) fn count(&mut self) -> Result<u64, Unreadable> {
+        u64::try_from(self.integer()?).map_err(|_| Unreadable)
+    }
+
+    /// A JSON text. It was validated when it came, so that a read looks only at its two ends.
+    pub(super) fn json(&mut self) -> Result<&'r str, Unreadable> {
+        let text = self.text()?;
+        self.check_json(text)?;
+        Ok(text)
+    }
+
+    /// A JSON text, or NULL.
+    pub(super) fn optional_json(&mut self) -> Result<Option<&'r str>, Unreadable> {
+        let text = self.optional_text()?;
+        text.map_or(Ok(()), |text| self.check_json(text))?;
+        Ok(text)
+    }
+
+    /// A JSON text whose parts are needed, or NULL.
+    pub(super) fn optional_parsed(&mut self) -> Result<Option<&'r str>, Unreadable> {
+        let text = self.optional_text()?;
+        text.map_or(Ok(()), parse)?;
+        Ok(text)
+    }
+
+    fn check_json(&self, text: &str) -> Result<(), Unreadable> {
+        if self.is_thorough {
+            return parse(text);
+        }
+        match text.as_bytes() {
+            [b'{', .., b'}'] | [b'[', .., b']'] | [b'"', .., b'"'] => Ok(()),
+            [b'{' | b'[' | b'"', ..] => Err(Unreadable),
+            // Numbers and words are short.
+            _ => parse(text),
+        }
+    }
+}
+
+fn parse(text: &str) -> Result<(), Unreadable> {
+    crate::json::parse(text, u64::MAX).map(|_| ()).map_err(|_| Unreadable)
+}
+
+/// A `u64` as SQLite keeps it. Beyond a signed number it stays at the largest.
+pub(super) fn signed(count: u64) -> i64 {
+    i64::try_from(count).unwrap_or(i64::MAX)
+}

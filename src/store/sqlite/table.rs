@@ -1,0 +1,319 @@
+//! The rows of one kind under one name. The read, the atomic read-transition-write, the limit and the expiry
+//! are written here once for every kind of row.
+
+#![forbid(unsafe_code)]
+
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use std::sync::{Arc, PoisonError, RwLock, Weak};
+
+use rusqlite::Row as Columns;
+
+use super::super::{Change, Decide, ExpiryListener, Table};
+use super::Shared;
+use super::failure::{Failure, corrupt_row};
+use super::row::{HEAD_COLUMNS, Head, Place, Reader, STANDING_COLUMNS, SqlRow, Standing, Unreadable, signed};
+use super::watch::{self, Ear};
+use super::writer::Transaction;
+use crate::clock::Now;
+use crate::error::{Error, Reason, Result};
+use crate::events::{EventKind, Hub};
+
+/// Expired rows that one write removes beside its own work.
+const SWEEP_PER_WRITE: usize = 4;
+/// Expired rows that are removed in one go to make room.
+const SWEEP_TO_MAKE_ROOM: usize = 64;
+/// How long a look at the next deadline is good for: other processes may have stored an earlier one.
+const SWEEP_INTERVAL_MS: i64 = 1000;
+
+/// The rows of one kind under one name.
+pub(super) struct SqlTable<R: SqlRow> {
+    pub(super) shared: Arc<Shared>,
+    /// The name's number.
+    pub(super) name: i64,
+    hub: Arc<Hub>,
+    _ear: Arc<Ear>,
+    /// Not before then is there something to sweep, as far as is known: milliseconds since 1970.
+    sweep_at_ms: AtomicI64,
+    has_listeners: AtomicBool,
+    listeners: RwLock<Vec<Weak<dyn ExpiryListener<R>>>>,
+}
+
+/// A row that was found.
+struct Stored<R> {
+    head: Head,
+    row: std::result::Result<R, Unreadable>,
+}
+
+impl<R: SqlRow> Stored<R> {
+    /// Reads the columns from `at` on; `None` when there is no row.
+    fn read(columns: &Columns<'_>, at: usize, shared: &Shared, now: Now) -> rusqlite::Result<Option<Self>> {
+        let Some(head) = Head::read(columns, at)? else { return Ok(None) };
+        let row = R::read(&mut Reader::new(columns, at + HEAD_COLUMNS), shared.ticks, now.tick_ns);
+        Ok(Some(Self { head, row }))
+    }
+
+    /// Whether it is gone. The row knows best; the column speaks for one that cannot be read.
+    fn is_expired(&self, now: Now, now_ms: i64) -> bool {
+        match &self.row {
+            Ok(row) => row.expires_at().is_some_and(|deadline| deadline <= now.tick_ns),
+            Err(Unreadable) => self.head.expires_at_ms.is_some_and(|deadline| deadline <= now_ms),
+        }
+    }
+}
+
+/// Takes slots, or gives them back. Within a limit, if one is given.
+const CHANGE_SLOTS: &str =
+    "UPDATE names SET slots = slots + ?2 WHERE number = ?1 AND (?3 IS NULL OR slots < ?3)";
+const COUNT_FROM_NOW_ON: &str = "UPDATE names SET counted = 1, slots = ?2 WHERE number = ?1";
+/// The number of a row that goes is not given again, so that a listing never meets another in its place.
+const KEEP_SEQUENCE: &str =
+    "UPDATE names SET sequence = max(sequence, ?2), slots = slots - ?3 WHERE number = ?1";
+
+impl<R: SqlRow> SqlTable<R> {
+    pub(super) fn new(shared: Arc<Shared>, name: i64) -> Arc<Self> {
+        let ear = Arc::new(Ear::new(&shared, name));
+        let hub = Arc::new(Hub::shared(Arc::downgrade(&ear) as _));
+        shared.watch.register(name, &hub);
+        shared.clock.watch(Arc::downgrade(&hub) as _);
+        Arc::new(Self {
+            shared,
+            name,
+            hub,
+            _ear: ear,
+            sweep_at_ms: AtomicI64::new(i64::MIN),
+            has_listeners: AtomicBool::new(false),
+            listeners: RwLock::default(),
+        })
+    }
+
+    /// What `decide` makes of the row, in an open transaction. Rows that expired and were removed on the way
+    /// go to `expired`.
+    fn step(
+        &self,
+        transaction: &Transaction<'_>,
+        id: &str,
+        limit: Option<u64>,
+        decide: &mut Decide<'_, R>,
+        expired: &mut Vec<R>,
+    ) -> std::result::Result<(), Failure> {
+        let now = self.shared.now();
+        let values = (self.name, system_ms(), id, transaction.holder());
+        let found = transaction.query(R::SELECT_TO_WRITE, values, |columns| {
+            Ok((Standing::read(columns)?, Stored::<R>::read(columns, STANDING_COLUMNS, &self.shared, now)?))
+        })?;
+        // The name was written before the table was there to be asked.
+        let (standing, stored) = found.ok_or(rusqlite::Error::QueryReturnedNoRows)?;
+        let (alive, gone) = match stored {
+            Some(stored) if stored.is_expired(now, now.wall_ms) => (None, Some(stored)),
+            Some(Stored { row: Err(Unreadable), .. }) => return Err(Failure::Refused(corrupt_row())),
+            Some(Stored { head, row: Ok(row) }) => (Some((head, row)), None),
+            None => (None, None),
+        };
+        let change = decide(alive.as_ref().map(|(_, row)| row), now).map_err(Failure::Refused)?;
+        let is_announced = standing.is_heard && matches!(change, Change::Put(_));
+        match (change, alive) {
+            (Change::Keep, _) | (Change::Remove, None) => return Ok(()),
+            (Change::Put(new) | Change::PutUnannounced(new), Some((head, old))) => {
+                let place = Place { name: self.name, sequence: head.sequence };
+                new.update(&old, transaction, place, self.shared.ticks)?;
+                let slots = i64::from(new.takes_slot()) - i64::from(head.takes_slot);
+                if standing.is_counted && slots != 0 {
+                    transaction.execute(CHANGE_SLOTS, (self.name, slots, None::<i64>))?;
+                }
+                self.expect_deadline(&new);
+                if is_announced {
+                    self.note_event(transaction, R::event(Some(&old), &new), id)?;
+                }
+            }
+            (Change::Put(new) | Change::PutUnannounced(new), None) => {
+                if let Some(gone) = gone {
+                    self.delete(transaction, gone.head)?;
+                    expired.extend(gone.row);
+                }
+                if new.takes_slot() {
+                    self.take_slot(transaction, limit, standing.is_counted, now, expired)?;
+                }
+                let place = Place { name: self.name, sequence: standing.last_sequence + 1 };
+                new.insert(transaction, place, self.shared.ticks)?;
+                self.expect_deadline(&new);
+                if is_announced {
+                    self.note_event(transaction, R::event(None, &new), id)?;
+                }
+            }
+            (Change::Remove, Some((head, _))) => self.delete(transaction, head)?,
+        }
+        if self.is_sweep_due(now) {
+            self.sweep_in(transaction, now, SWEEP_PER_WRITE, expired)?;
+        }
+        Ok(())
+    }
+
+    /// Writes down what event queues in other processes are to hear.
+    fn note_event(
+        &self,
+        transaction: &Transaction<'_>,
+        event: Option<EventKind>,
+        id: &str,
+    ) -> rusqlite::Result<()> {
+        event.map_or(Ok(()), |event| watch::note_event(transaction, self.name, event, id))
+    }
+
+    /// Takes a slot under `limit`. Expired rows give way, as many as it takes. Without a limit nothing is
+    /// counted, until the first one comes.
+    fn take_slot(
+        &self,
+        transaction: &Transaction<'_>,
+        limit: Option<u64>,
+        is_counted: bool,
+        now: Now,
+        expired: &mut Vec<R>,
+    ) -> std::result::Result<(), Failure> {
+        if !is_counted {
+            if limit.is_none() {
+                return Ok(());
+            }
+            let slots: Option<i64> = transaction.query(R::COUNT_SLOTS, (self.name,), |row| row.get(0))?;
+            transaction.execute(COUNT_FROM_NOW_ON, (self.name, slots.unwrap_or(0)))?;
+        }
+        while transaction.execute(CHANGE_SLOTS, (self.name, 1, limit.map(signed)))? == 0 {
+            if self.sweep_in(transaction, now, SWEEP_TO_MAKE_ROOM, expired)? == 0 {
+                return Err(Failure::Refused(
+                    Error::new(Reason::CapacityExhausted, "the limit of retained records is reached")
+                        .with_limit(limit.unwrap_or_default()),
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    fn delete(&self, transaction: &Transaction<'_>, head: Head) -> rusqlite::Result<()> {
+        transaction.execute(R::DELETE, (head.sequence,))?;
+        R::deleted(transaction, Place { name: self.name, sequence: head.sequence })?;
+        let values = (self.name, head.sequence, i64::from(head.takes_slot));
+        transaction.execute(KEEP_SEQUENCE, values).map(|_| ())
+    }
+
+    /// Removes up to `most` expired rows and says how many.
+    fn sweep_in(
+        &self,
+        transaction: &Transaction<'_>,
+        now: Now,
+        most: usize,
+        expired: &mut Vec<R>,
+    ) -> rusqlite::Result<usize> {
+        let at_most = i64::try_from(most).unwrap_or(i64::MAX);
+        R::settle(transaction, self.name, self.shared.ticks, now.tick_ns, at_most)?;
+        let values = (self.name, system_ms(), now.wall_ms, at_most);
+        let gone = transaction.query_all(R::SELECT_EXPIRED, values, |columns| {
+            Stored::<R>::read(columns, 0, &self.shared, now)
+        })?;
+        let found = gone.len();
+        let mut removed = 0;
+        for stored in gone.into_iter().flatten() {
+            // A pin of this very moment may keep a row whose column is older.
+            if stored.is_expired(now, now.wall_ms) {
+                self.delete(transaction, stored.head)?;
+                expired.extend(stored.row);
+                removed += 1;
+            }
+        }
+        let next = if found == most { now.wall_ms } else { now.wall_ms.saturating_add(SWEEP_INTERVAL_MS) };
+        self.sweep_at_ms.store(next, Ordering::Relaxed);
+        Ok(removed)
+    }
+
+    /// Removes up to `most` expired rows in a transaction of its own.
+    fn sweep_batch(&self, most: usize, at_once: bool) -> Result<usize> {
+        let mut expired = Vec::new();
+        let removed = self.shared.write(at_once, |transaction| {
+            Ok(self.sweep_in(transaction, self.shared.now(), most, &mut expired)?)
+        })??;
+        self.tell_expired(&expired);
+        Ok(removed)
+    }
+
+    fn is_sweep_due(&self, now: Now) -> bool {
+        let at = self.sweep_at_ms.load(Ordering::Relaxed);
+        // After a step back of the clock the time stored lies too far ahead.
+        now.wall_ms >= at || at.saturating_sub(now.wall_ms) > SWEEP_INTERVAL_MS
+    }
+
+    fn expect_deadline(&self, row: &R) {
+        if let Some(deadline) = row.expires_at() {
+            self.sweep_at_ms.fetch_min(self.shared.ticks.deadline_ms(deadline), Ordering::Relaxed);
+        }
+    }
+
+    fn tell_expired(&self, rows: &[R]) {
+        if rows.is_empty() || !self.has_listeners.load(Ordering::Relaxed) {
+            return;
+        }
+        let listeners = self.listeners.read().unwrap_or_else(PoisonError::into_inner).clone();
+        for listener in listeners.iter().filter_map(Weak::upgrade) {
+            for row in rows {
+                listener.expired(row);
+            }
+        }
+    }
+}
+
+/// The system's time, by which leases between processes run whatever clock the store has.
+pub(super) fn system_ms() -> i64 {
+    crate::clock::Clock::System.now().wall_ms
+}
+
+impl<R: SqlRow> Table<R> for SqlTable<R> {
+    fn read(&self, id: &str, visit: &mut dyn FnMut(&R, i64)) -> Result<bool> {
+        let now = self.shared.now();
+        let stored = self.shared.read(|connection| {
+            let mut statement = connection.prepare_cached(R::SELECT)?;
+            let mut rows = statement.query((self.name, system_ms(), id))?;
+            rows.next()?.map_or(Ok(None), |columns| Stored::<R>::read(columns, 0, &self.shared, now))
+        })?;
+        let Some(stored) = stored else { return Ok(false) };
+        if stored.is_expired(now, now.wall_ms) {
+            // Whoever finds an expired row removes it; that this fails is no matter of the reader's.
+            let _ = self.sweep_batch(SWEEP_PER_WRITE, true);
+            return Ok(false);
+        }
+        let row = stored.row.map_err(|Unreadable| corrupt_row())?;
+        visit(&row, now.tick_ns);
+        Ok(true)
+    }
+
+    fn transact(&self, id: &str, limit: Option<u64>, decide: &mut Decide<'_, R>) -> Result<()> {
+        let mut expired = Vec::new();
+        let decided = self
+            .shared
+            .write(false, |transaction| self.step(transaction, id, limit, decide, &mut expired))?;
+        self.tell_expired(&expired);
+        decided
+    }
+
+    fn now(&self) -> Result<Now> {
+        Ok(self.shared.now())
+    }
+
+    fn sweep(&self, most: usize) -> Result<usize> {
+        let mut total = 0;
+        while total < most {
+            let removed = self.sweep_batch((most - total).min(SWEEP_TO_MAKE_ROOM), false)?;
+            total += removed;
+            if removed == 0 {
+                break;
+            }
+        }
+        Ok(total)
+    }
+
+    fn watch_expiry(&self, listener: Weak<dyn ExpiryListener<R>>) {
+        let mut listeners = self.listeners.write().unwrap_or_else(PoisonError::into_inner);
+        listeners.retain(|known| known.strong_count() > 0);
+        listeners.push(listener);
+        self.has_listeners.store(true, Ordering::Relaxed);
+    }
+
+    fn hub(&self) -> &Arc<Hub> {
+        &self.hub
+    }
+}

@@ -1,0 +1,198 @@
+//! Starts processes, kills some, and compares what they said with what the file holds.
+
+use std::collections::{HashMap, HashSet};
+use std::io::{BufRead as _, BufReader};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::thread;
+
+use serde_json::Value;
+use taskhold::a2a::StateProvider;
+use taskhold::clock::Clock;
+use taskhold::session::SessionStore;
+use taskhold::store::Store;
+use taskhold::task::TaskManager;
+
+use super::worker::CREATION;
+use super::{CONTESTED, LIMIT, Numbers, OPTIONS, SHARED};
+use crate::stores::Folder;
+
+fn json(text: &str) -> Value {
+    serde_json::from_str(text).unwrap()
+}
+
+fn open(file: &Path) -> Store {
+    Store::open(Some(&format!("sqlite:{}", file.display())), Some(OPTIONS), Clock::System).unwrap()
+}
+
+fn start(file: &Path, number: u64, operations: u64) -> Child {
+    Command::new(std::env::current_exe().unwrap())
+        .args(["worker".as_ref(), file.as_os_str()])
+        .args([number.to_string(), operations.to_string()])
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap()
+}
+
+/// What a process said until it ended, or was killed after so many lines.
+fn listen(mut child: Child, lines_to_live: Option<usize>) -> Vec<String> {
+    let mut said = Vec::new();
+    for line in BufReader::new(child.stdout.take().unwrap()).lines() {
+        said.push(line.unwrap());
+        if Some(said.len()) == lines_to_live {
+            child.kill().unwrap();
+        }
+    }
+    let ended = child.wait().unwrap();
+    assert!(lines_to_live.is_some() || ended.success(), "a process that was not killed failed");
+    if lines_to_live.is_none() {
+        assert_eq!(said.last().map(String::as_str), Some("done"));
+    }
+    said
+}
+
+pub fn sixteen_open_an_empty_file() {
+    let folder = Folder::new();
+    let file = folder.path.join("agents.db");
+    prepare_nothing(&file);
+    let children: Vec<Child> = (0..16).map(|number| start(&file, number, 0)).collect();
+    for child in children {
+        assert_eq!(listen(child, None), ["opened", "done"]);
+    }
+    check(&open(&file));
+}
+
+/// An empty file that is there already is a store to be.
+fn prepare_nothing(file: &Path) {
+    std::fs::write(file, "").unwrap();
+}
+
+/// The tasks, sessions and A2A tasks that all processes work on. Each task has a response to be taken.
+fn prepare(file: &Path) {
+    let store = open(file);
+    let tasks = TaskManager::open(&store, None).unwrap();
+    let sessions = SessionStore::open(&store, None).unwrap();
+    let provider = StateProvider::open(&store, None).unwrap();
+    for at in 0..CONTESTED {
+        let record = json(tasks.create_task(CREATION).unwrap().as_str());
+        let id = record["task"]["taskId"].as_str().unwrap();
+        tasks.request_task_input(id, r#"{"k": {"method": "roots/list"}}"#, None, None).unwrap();
+        tasks.update_task("/mcp", None, id, r#"{"k": {"roots": []}}"#, None).unwrap();
+        let known = format!(
+            r#"{{"id": "known-{at}", "status": {{"state": "working"}}, "metadata": {{"task": "{id}"}}}}"#
+        );
+        provider.save_task(None, &known, None).unwrap();
+    }
+    for at in 0..SHARED {
+        let creation = format!(r#"{{"sessionId": "session-{at}"}}"#);
+        sessions.create("/mcp", Some(&creation)).unwrap().unwrap();
+        let task = format!(r#"{{"id": "a2a-{at}", "status": {{"state": "working"}}}}"#);
+        provider.save_task(None, &task, None).unwrap();
+    }
+}
+
+/// One round. Says what happened in it.
+pub fn round(round: u64, processes: u64) -> String {
+    let folder = Folder::new();
+    let file = folder.path.join("agents.db");
+    prepare(&file);
+    let mut numbers = Numbers(0xdead_beef ^ (round + 1) << 20);
+    let operations = 240 / processes + 40;
+    // Every other process is killed after a random number of lines, and another takes its place.
+    let lives: Vec<Option<usize>> =
+        (0..processes).map(|at| (at % 2 == 0).then(|| 1 + numbers.below(operations / 2) as usize)).collect();
+    let killed = lives.iter().flatten().count();
+    let said: Vec<String> = thread::scope(|scope| {
+        let file = &file;
+        let listeners: Vec<_> = lives
+            .iter()
+            .enumerate()
+            .map(|(at, &life)| {
+                scope.spawn(move || {
+                    let number = round * 1000 + at as u64;
+                    let mut said = listen(start(file, number, operations), life);
+                    if life.is_some() {
+                        said.extend(listen(start(file, number + 500, operations / 2), None));
+                    }
+                    said
+                })
+            })
+            .collect();
+        listeners.into_iter().flat_map(|listener| listener.join().unwrap()).collect()
+    });
+    audit(&file, &said);
+    format!("{killed} killed, {} answers", said.len())
+}
+
+/// What was said of one thing may be said only once.
+fn once<'a>(seen: &mut HashSet<(&'a str, &'a str)>, kind: &'a str, what: &'a str) {
+    assert!(seen.insert((kind, what)), "said twice: {kind} {what}");
+}
+
+fn audit(file: &Path, said: &[String]) {
+    let store = open(file);
+    check(&store);
+    let tasks = TaskManager::open(&store, None).unwrap();
+    let sessions = SessionStore::open(&store, None).unwrap();
+    let provider = StateProvider::open(&store, None).unwrap();
+    let task = |id: &str| json(tasks.find_task(id).unwrap().expect("an acknowledged task").as_str());
+    let mut seen = HashSet::new();
+    let mut newest: HashMap<&str, u64> = HashMap::new();
+    let mut lives: HashMap<&str, u64> = HashMap::new();
+    let mut limited = HashSet::new();
+    let mut was_full = false;
+    for line in said {
+        let words: Vec<&str> = line.split(' ').collect();
+        match words[..] {
+            ["opened" | "done"] => {}
+            ["full"] => was_full = true,
+            ["created", id] => {
+                once(&mut seen, "created", id);
+                assert_eq!(task(id)["origin"].to_string(), r#"{"tool":"t","arguments":[1.50,"é"]}"#);
+            }
+            ["limited", id] => assert!(limited.insert(id)),
+            ["ended", id, mark] => {
+                once(&mut seen, "ended", id);
+                assert_eq!(task(id)["task"]["result"]["mark"], mark, "another process won as well");
+            }
+            ["took", id] => once(&mut seen, "took", id),
+            ["replaced" | "saved", id, version] => {
+                let key = line.split_once(' ').unwrap().1;
+                once(&mut seen, "version", key);
+                let version: u64 = version.parse().unwrap();
+                let newest = newest.entry(id).or_default();
+                *newest = version.max(*newest);
+            }
+            ["lives", id, revision] => drop(lives.insert(id, revision.parse::<u64>().unwrap())),
+            _ => panic!("not understood: {line}"),
+        }
+    }
+    for (id, newest) in newest {
+        let found = if id.starts_with("session") {
+            let session = sessions.find_by_session_id(id).unwrap().expect("the session");
+            json(session.as_str())["version"].as_u64().unwrap()
+        } else {
+            provider.get_task(None, id, None).unwrap().expect("the A2A task").1
+        };
+        assert!(found >= newest, "{id} went back from {newest} to {found}");
+    }
+    for (id, said) in lives {
+        // Killed between a call and its word, a process may have been one step ahead.
+        let found = task(id)["revision"].as_u64().unwrap();
+        assert!(found == said || found == said + 1, "{id} is at {found} and was said to be at {said}");
+    }
+    let limit = format!(r#"{{"name": "limited", "maximumRetainedTasks": {LIMIT}}}"#);
+    let limited_tasks = TaskManager::open(&store, Some(&limit)).unwrap();
+    let page = json(limited_tasks.list_tasks(Some(r#"{"pageSize": 1000}"#)).unwrap().as_str());
+    let listed: HashSet<&str> =
+        page["records"].as_array().unwrap().iter().map(|r| r["task"]["taskId"].as_str().unwrap()).collect();
+    assert!(limited.iter().all(|id| listed.contains(id)), "an acknowledged task is gone");
+    assert!(listed.len() <= LIMIT, "{} over the limit of {LIMIT}", listed.len());
+    assert!(!was_full || listed.len() == LIMIT, "refused as full with {} of {LIMIT}", listed.len());
+}
+
+/// The file is sound, every record can be read, and the counts are right.
+fn check(store: &Store) {
+    let findings = store.check().unwrap();
+    assert!(findings.as_str().contains(r#""ok":true"#), "{}", findings.as_str());
+}

@@ -1,0 +1,110 @@
+//! A forked child opens the file that its parent has open. It must get locks of its own: otherwise the parent,
+//! when it closes the file as the last one that has locks, would take the log away under the child.
+
+#![cfg(target_os = "linux")]
+
+mod stores;
+
+use std::ffi::{CStr, CString, c_char};
+use std::io::{Read as _, Write as _};
+use std::ptr::{null, null_mut};
+
+use stores::Folder;
+use taskhold::ffi::{
+    taskhold_manager, taskhold_manager_close, taskhold_manager_create_task, taskhold_manager_find_task,
+    taskhold_manager_open, taskhold_store, taskhold_store_close, taskhold_store_open, taskhold_string_free,
+};
+
+struct Opened {
+    store: *mut taskhold_store,
+    manager: *mut taskhold_manager,
+}
+
+impl Opened {
+    fn new(url: &CStr) -> Self {
+        let (mut store, mut manager) = (null_mut(), null_mut());
+        // SAFETY: valid arguments as the header asks, as in every call below.
+        unsafe {
+            assert_eq!(taskhold_store_open(url.as_ptr(), null(), null_mut(), &raw mut store, null_mut()), 0);
+            assert_eq!(taskhold_manager_open(store, null(), &raw mut manager, null_mut()), 0);
+        }
+        Self { store, manager }
+    }
+
+    fn create(&self) -> String {
+        let creation = c"{\"endpoint\": \"/mcp\", \"origin\": 1}";
+        let mut record: *mut c_char = null_mut();
+        // SAFETY: see above.
+        unsafe {
+            let status =
+                taskhold_manager_create_task(self.manager, creation.as_ptr(), &raw mut record, null_mut());
+            assert_eq!(status, 0);
+            let text = CStr::from_ptr(record).to_str().unwrap().to_owned();
+            taskhold_string_free(record);
+            text.split("\"taskId\":\"").nth(1).unwrap()[..36].to_owned()
+        }
+    }
+
+    fn has(&self, id: &str) -> bool {
+        let (id, mut record) = (CString::new(id).unwrap(), null_mut());
+        // SAFETY: see above.
+        unsafe {
+            let status = taskhold_manager_find_task(self.manager, id.as_ptr(), &raw mut record, null_mut());
+            assert_eq!(status, 0);
+            let found = !record.is_null();
+            taskhold_string_free(record);
+            found
+        }
+    }
+
+    fn close(self) {
+        // SAFETY: see above.
+        unsafe {
+            assert_eq!(taskhold_manager_close(self.manager), 0);
+            assert_eq!(taskhold_store_close(self.store), 0);
+        }
+    }
+}
+
+#[test]
+fn a_child_has_locks_of_its_own() {
+    let folder = Folder::new();
+    let url = CString::new(folder.url("agents.db")).unwrap();
+    let parent = Opened::new(&url);
+    parent.create();
+    let (mut from_child, mut to_parent) = std::io::pipe().unwrap();
+    let (mut from_parent, mut to_child) = std::io::pipe().unwrap();
+    // SAFETY: this process has no other thread inside the library; the child ends without returning.
+    let child = unsafe { libc::fork() };
+    if child == 0 {
+        // Either side hears the other's end as the end of its pipe.
+        drop((from_child, to_child));
+        let life = std::panic::catch_unwind(move || {
+            let opened = Opened::new(&url);
+            let first = opened.create();
+            to_parent.write_all(first.as_bytes()).unwrap();
+            // Until the parent has closed its store.
+            from_parent.read_exact(&mut [0]).unwrap();
+            let second = opened.create();
+            to_parent.write_all(second.as_bytes()).unwrap();
+        });
+        // SAFETY: ends the child as a kill would, with the store open.
+        unsafe { libc::_exit(i32::from(life.is_err())) };
+    }
+    drop((to_parent, from_parent));
+    let mut ids = [[0; 36]; 2];
+    from_child.read_exact(&mut ids[0]).unwrap();
+    parent.close();
+    assert!(folder.path.join("agents.db-wal").exists(), "the parent took the log away under the child");
+    to_child.write_all(&[1]).unwrap();
+    from_child.read_exact(&mut ids[1]).unwrap();
+    let mut status = 0;
+    // SAFETY: waits for the child started above.
+    assert_eq!(unsafe { libc::waitpid(child, &raw mut status, 0) }, child);
+    assert_eq!(status, 0);
+    let again = Opened::new(&url);
+    for id in ids {
+        assert!(again.has(std::str::from_utf8(&id).unwrap()), "an acknowledged task is gone");
+    }
+    again.close();
+}

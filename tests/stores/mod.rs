@@ -1,0 +1,60 @@
+//! Stores for tests, each alone with its file. `TASKHOLD_TEST_STORE=sqlite` lets the tests of a domain run over
+//! SQLite instead of memory.
+
+#![allow(dead_code)] // Each test file uses its part.
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use taskhold::clock::Clock;
+use taskhold::store::Store;
+
+/// A folder that is removed with its owner.
+pub struct Folder {
+    pub path: PathBuf,
+}
+
+impl Folder {
+    pub fn new() -> Self {
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let path = std::env::temp_dir().join(format!("taskhold-test-{}-{number}", std::process::id()));
+        std::fs::create_dir_all(&path).unwrap();
+        Self { path }
+    }
+
+    /// The URL of a store in this folder.
+    pub fn url(&self, file: &str) -> String {
+        format!("sqlite:{}", self.path.join(file).display())
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.path);
+    }
+}
+
+/// Commits that survive the process are enough for a test, and quick.
+pub const QUICK: &str = r#"{"durability": "normal"}"#;
+
+/// Whether stores measure ages by the wall clock, as those that survive a restart must.
+pub fn ages_by_wall_clock() -> bool {
+    std::env::var("TASKHOLD_TEST_STORE").is_ok_and(|store| store == "sqlite")
+}
+
+/// An empty store of the kind that the environment asks for, and the folder that it may need.
+pub fn open(clock: Clock) -> (Store, Option<Folder>) {
+    if ages_by_wall_clock() {
+        let (store, folder) = sqlite(clock);
+        (store, Some(folder))
+    } else {
+        (Store::open(None, None, clock).unwrap(), None)
+    }
+}
+
+/// An empty store in a file.
+pub fn sqlite(clock: Clock) -> (Store, Folder) {
+    let folder = Folder::new();
+    (Store::open(Some(&folder.url("agents.db")), Some(QUICK), clock).unwrap(), folder)
+}
