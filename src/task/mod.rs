@@ -21,7 +21,6 @@ mod transitions;
 mod wait;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use self::arguments::{Caller, RenderOptions};
@@ -39,6 +38,7 @@ use crate::fault;
 use crate::json::{DEFAULT_MAXIMUM_PAYLOAD_BYTES, Value};
 use crate::options::check_identifier;
 use crate::store::{Change, Store, TaskRow, TaskTable};
+use crate::sync::atomic::{AtomicBool, Ordering};
 use crate::text::Text;
 
 /// Which wire shape of a task is asked for.

@@ -8,13 +8,14 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::hash::BuildHasher as _;
 use std::ops::Bound;
-use std::sync::{Arc, RwLock};
+use std::sync::Arc;
 
 use hashbrown::{DefaultHashBuilder, HashMap};
 
 use super::super::{A2aFound, A2aPosition, A2aQuery, A2aRow, A2aTable, SessionRow, is_too_roomy};
 use super::table::{Entry, Index, Indexed, MemoryTable, read, write};
 use crate::error::Result;
+use crate::sync::RwLock;
 
 const STRIPES: usize = 64;
 
