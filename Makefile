@@ -45,7 +45,7 @@ help:
 	@echo 'make install      header, libraries, pkg-config file and CMake package: PREFIX=/usr/local LIBDIR=lib DESTDIR='
 	@echo 'make uninstall    takes them away again'
 	@echo 'make lint         formatting and warnings as errors, Rust, C and Python'
-	@echo 'make verify       C clients under valgrind and sanitizers, injected panics, ABI, dependency audit'
+	@echo 'make verify       C clients under valgrind and sanitizers, injected panics, long races, ABI, audit'
 	@echo 'make bench        speed, against anchors in the same process; CARGO_BENCH_ARGS="M1 M6" for some rows'
 	@echo 'make bench-java   speed of the Java binding, against a Java program that does the same'
 	@echo 'make bench-peers  speed, against other libraries; bench-python-peers: against a2a-python'
@@ -163,6 +163,9 @@ verify: lib
 	@TASKHOLD_VALGRIND=1 $(CARGO) test --quiet --test c_clients --test conversation --test readme
 	@echo 'Verifying: injected panics'
 	@$(CARGO) test --quiet --features fault-injection --test '*faults*' --test panics
+	@echo 'Verifying: the reference model, races and the soak at length'
+	@TASKHOLD_MODEL_CASES=5000 TASKHOLD_RACE_ROUNDS=50000 TASKHOLD_SOAK=200000 \
+		$(CARGO) test --quiet --test model --test races --test soak
 	@$(MAKE) --no-print-directory abidiff deny
 	@echo 'Verified.'
 

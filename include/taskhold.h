@@ -29,12 +29,14 @@
  * the caller. A string of type `const char *` that is returned is static. Payloads are JSON texts and are
  * kept and given back byte for byte: key order, number spelling, escapes. JSON that is malformed is
  * `invalid_json`, `duplicate_key` or `lone_surrogate`; larger or deeper than the limits it is
- * TASKHOLD_LIMIT_EXCEEDED.
+ * TASKHOLD_LIMIT_EXCEEDED. Depth is that of the whole text that is passed: the origin in a creation, for one,
+ * has a level less.
  *
  * Ids of tasks, sessions and contexts are opaque, compared byte by byte, 1 to 1024 bytes, not blank, without
- * CR and LF, else `invalid_identifier`. Endpoints, partitions and owners are any string of at most 1024
+ * CR, LF and U+0000, else `invalid_identifier`. Endpoints, partitions and owners are any string of at most 1024
  * bytes; NULL, "" and "default" are three different partitions. Timestamps given out have the form
  * YYYY-MM-DDTHH:MM:SS.mmmZ; accepted ones are RFC 3339. Durations are whole milliseconds.
+ * Whole numbers are written without fraction and exponent: 1.0 and 1e3 are none.
  *
  * Errors
  * ------
@@ -87,8 +89,8 @@
  *  - invalid_json: A text is not well-formed JSON (RFC 8259), or has a byte order mark.
  *  - duplicate_key: An object in a JSON text has the same member twice.
  *  - lone_surrogate: A string in a JSON text has an escaped surrogate without its other half.
- *  - embedded_nul: A string holds U+0000 where it must cross as a C string or is an identifier or a
- *    name.
+ *  - embedded_nul: A string holds U+0000 where it must cross as a C string or is an endpoint,
+ *    partition or name.
  *  - unknown_key: An object that this library defines has a member that it does not know; `key`
  *    names it.
  *  - missing_key: An object that this library defines lacks a required member; `key` names it.
@@ -221,11 +223,23 @@ typedef struct taskhold_events taskhold_events;
  * A manager of MCP tasks (extension io.modelcontextprotocol/tasks, SEP-2663): it creates tasks, keeps their
  * state and answers the protocol's requests about them. The application does the work and tells the manager
  * how it goes.
+ *
+ * The record of a task, for trusted code, is a JSON object: `task` (the extension's DetailedTask, and the only
+ * part that may reach a client), `revision` (1 at first; grows with each change), `endpoint`,
+ * `authorizationPartition` (string or null), `origin`, `metadata` and `declaredInputRequests` (as given at the
+ * creation, if they were) and `cancelationRequested` (boolean).
  */
 typedef struct taskhold_manager taskhold_manager;
 
 /**
  * A store of MCP sessions: it admits and finds sessions, and replaces them by compare-and-set.
+ *
+ * A session is a JSON object of exactly these members: `sessionId`, `endpoint` (strings),
+ * `authorizationPartition` (string or null), `createdAt`, `lastActivityAt` (timestamps), `initialized`,
+ * `initializedNotificationReceived` (booleans), `protocolVersion` (string or null), `clientCapabilities`,
+ * `negotiatedCapabilities` (objects or null), `sessionContext` (object), `terminatedAt` (timestamp or null) and
+ * `version` (whole number). All but the creation is the host's to write, by a replacement: a session that no
+ * replacement initializes or gives a later `lastActivityAt` expires.
  */
 typedef struct taskhold_session_store taskhold_session_store;
 
@@ -567,13 +581,13 @@ taskhold_status taskhold_manager_close(taskhold_manager *manager);
  *                   (any JSON but null; what the task came from) are required; `authorizationPartition`
  *                   (string or null; null is the anonymous one), `metadata` (object; becomes `_meta` in
  *                   every rendering) and `declaredInputRequests` (array of "elicitation/form",
- *                   "elicitation/url", "sampling/createMessage", "roots/list": what the task may ask) may
- *                   be absent.
- * @param out_record Out, owned, optional: the record, JSON: `{"task": {...}, "revision": 1, ...}`. `task` is
- *                   the extension's DetailedTask, and the only part that may reach a client.
+ *                   "elicitation/url", "sampling/createMessage", "roots/list", each at most once: what the
+ *                   task may ask; absent is anything) may be absent.
+ * @param out_record Out, owned, optional: the record; see taskhold_manager.
  * @param out_error  Out, owned, optional: why the call failed.
  * @return OK; INVALID_ARGUMENT (malformed `creation`); CAPACITY_EXHAUSTED (capacity_exhausted): the limit of
- *         unexpired tasks is reached, and none is evicted. A refused creation uses no capacity.
+ *         unexpired tasks is reached, and none is evicted; LIMIT_EXCEEDED (payload_too_large: `origin` or
+ *         `metadata`; nesting_too_deep). A refused creation uses no capacity.
  * @note Any thread. Announces the task to subscribers on this thread.
  */
 taskhold_status taskhold_manager_create_task(taskhold_manager *manager,
@@ -786,8 +800,8 @@ taskhold_status taskhold_manager_wait_task(taskhold_manager *manager,
  * meets every task that stays meanwhile, each once.
  *
  * `params`: `status`, `endpoint`, `authorizationPartition` (null: the anonymous one) as filters; `pageSize`
- * 1 to 1000 (100); `pageToken`, from the page before; `includePayload` (false): whether records hold
- * `result`, `error` and `inputRequests`.
+ * 1 to 1000 (100); `pageToken`, from the page before ("": the first); `includePayload` (false): whether
+ * records hold `result`, `error` and `inputRequests`.
  *
  * @param manager   In: the manager.
  * @param params    In, optional: JSON object.
@@ -1118,8 +1132,8 @@ taskhold_status taskhold_session_store_close(taskhold_session_store *sessions);
  *                    reached.
  * @param out_error   Out, owned, optional: why the call failed.
  * @return OK, also when the session is declined; INVALID_ARGUMENT (invalid_value, invalid_identifier,
- *         invalid_payload: the context is no object; malformed `creation`); CONFLICT (session_id_in_use); LIMIT_EXCEEDED (payload_too_large,
- *         nesting_too_deep).
+ *         invalid_payload: the context is no object; malformed `creation`); CONFLICT (session_id_in_use);
+ *         LIMIT_EXCEEDED (payload_too_large, nesting_too_deep).
  * @note Any thread.
  */
 taskhold_status taskhold_session_store_create(taskhold_session_store *sessions,
@@ -1171,10 +1185,12 @@ taskhold_status taskhold_session_store_find_authorized_session(taskhold_session_
  * @param expected     In: the session as it was given out.
  * @param updated      In: the session as it shall be: the same id, endpoint, partition and `createdAt`, a
  *                     strictly greater `version`, a `terminatedAt` that does not go back to null,
- *                     timestamps in the form given out. Its first `terminatedAt` frees its slot.
+ *                     timestamps in the form given out. Its first `terminatedAt` frees its slot; it stays
+ *                     findable for one idle timeout more.
  * @param out_replaced Out: 1 if it was replaced, 0 if it was not as expected or is gone.
  * @param out_error    Out, owned, optional: why the call failed.
- * @return OK, also when the race is lost; INVALID_ARGUMENT (invalid_replacement, invalid_timestamp,
+ * @return OK, also when the race is lost; INVALID_ARGUMENT (invalid_replacement; missing_key, unknown_key,
+ *         invalid_value, invalid_identifier, invalid_timestamp, embedded_nul: one of the two is no session;
  *         malformed JSON); LIMIT_EXCEEDED (payload_too_large, nesting_too_deep).
  * @note Any thread.
  */
@@ -1357,7 +1373,7 @@ taskhold_status taskhold_state_provider_delete_task(taskhold_state_provider *pro
  * then by id ascending.
  *
  * `params`: `contextId`, `status`, `statusTimestampAfter` (at or after) as filters; `pageSize` 1 to 100 (50);
- * `pageToken`, from the page before; `historyLength` (0: no `history`; n: the last n messages);
+ * `pageToken`, from the page before ("": the first); `historyLength` (0: no `history`; n: the last n messages);
  * `includeArtifacts` (false); `includeRevisions` (false).
  *
  * @param provider   In: the provider.

@@ -4,9 +4,10 @@
 
 #![forbid(unsafe_code)]
 
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 
 use crate::error::{Error, Reason, Result};
+use crate::sync::{Mutex, PoisonError};
 
 /// Nanoseconds in a millisecond: durations are configured in milliseconds and ticks count nanoseconds.
 pub(crate) const NANOS_PER_MILLI: i64 = 1_000_000;

@@ -120,7 +120,7 @@ closed_list! {
     DuplicateKey = "duplicate_key",
     /// A string in a JSON text has an escaped surrogate without its other half.
     LoneSurrogate = "lone_surrogate",
-    /// A string holds U+0000 where it must cross as a C string or is an identifier or a name.
+    /// A string holds U+0000 where it must cross as a C string or is an endpoint, partition or name.
     EmbeddedNul = "embedded_nul",
     /// An object that this library defines has a member that it does not know; `key` names it.
     UnknownKey = "unknown_key",

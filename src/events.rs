@@ -5,13 +5,14 @@
 #![forbid(unsafe_code)]
 
 use std::collections::{HashMap, HashSet, VecDeque};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock, Weak};
+use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 use crate::clock::Wake;
 use crate::error::{Error, Reason, Result};
 use crate::options::invalid;
+use crate::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use crate::sync::{Condvar, Mutex, MutexGuard, PoisonError, RwLock};
 use crate::text::Text;
 
 /// What is announced.
@@ -155,7 +156,10 @@ impl Hub {
         });
         {
             let mut queues = self.queues.write().unwrap_or_else(PoisonError::into_inner);
-            queues.retain(|known| known.strong_count() > 0);
+            // Only when most are closed: opening many queues must not look at each of them each time.
+            if queues.len() > 2 * self.open_queues.load(Ordering::SeqCst) {
+                queues.retain(|known| known.strong_count() > 0);
+            }
             queues.push(Arc::downgrade(&queue));
             self.open_queues.fetch_add(1, Ordering::SeqCst);
         }

@@ -22,6 +22,7 @@ pub mod json;
 pub mod options;
 pub mod session;
 pub mod store;
+mod sync;
 pub mod task;
 pub mod text;
 pub mod time;

@@ -56,6 +56,22 @@ fn an_overflow_is_said_once_where_events_were_lost() {
 }
 
 #[test]
+fn queues_come_and_go_by_the_thousand() {
+    let hub = Arc::new(Hub::default());
+    let staying = hub.open_queue(8).unwrap();
+    for round in 0..3 {
+        let queues: Vec<_> = (0..5_000).map(|_| hub.open_queue(1).unwrap()).collect();
+        hub.announce(EventKind::Changed, "a");
+        assert!(queues.iter().all(|queue| drain(queue) == [changed("a")]));
+        assert_eq!((drain(&staying), hub.counts()), (vec![changed("a")], (0, 5_001)), "round {round}");
+        drop(queues);
+        assert_eq!(hub.counts(), (0, 1));
+    }
+    hub.announce(EventKind::Changed, "b");
+    assert_eq!(drain(&staying), [changed("b")]);
+}
+
+#[test]
 fn ids_are_escaped() {
     let hub = Arc::new(Hub::default());
     let queue = hub.open_queue(1).unwrap();

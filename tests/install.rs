@@ -1,5 +1,5 @@
 //! `make install` and `make uninstall`, as somebody else's program sees them: what lies where, and that a program
-//! outside of the project builds and runs by pkg-config and by CMake, shared and static, also after the whole
+//! outside of the project builds and runs by `pkg-config` and by `cmake`, shared and static, also after the whole
 //! installation was moved.
 
 mod clients;
@@ -79,7 +79,7 @@ fn check(program: &Path, search: Option<&Path>, needs_library: bool) {
     assert_eq!(needed, needs_library, "{}", program.display());
 }
 
-/// Builds and runs the program by pkg-config: shared, and static as a whole.
+/// Builds and runs the program by `pkg-config`: shared, and static as a whole.
 fn by_pkg_config(prefix: &Path, build: &Path) {
     fs::copy(root().join("tests/install/main.c"), build.join("main.c")).unwrap();
     for (name, of_compiler, of_pkg_config) in
@@ -99,7 +99,7 @@ fn by_pkg_config(prefix: &Path, build: &Path) {
     }
 }
 
-/// Builds and runs the program by CMake: against the shared and against the static library.
+/// Builds and runs the program by `cmake`: against the shared and against the static library.
 fn by_cmake(prefix: &Path, build: &Path) {
     for file in ["main.c", "CMakeLists.txt"] {
         fs::copy(root().join("tests/install").join(file), build.join(file)).unwrap();

@@ -186,7 +186,7 @@ fn sessions(house: &House, number: usize) -> usize {
         house.streams.unpin(&format!("{number}-{at}")).expect("unpinned");
     }
     // Half of the other pins end by the expiry of what was never initialized, the others with their handle.
-    if number % 2 == 0 {
+    if number.is_multiple_of(2) {
         streams.close();
     }
     house.clock.advance(LIFE_MS + 1);

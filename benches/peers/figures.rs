@@ -21,9 +21,8 @@ struct Row {
 }
 
 impl Row {
-    fn median_of(&self, who: &str) -> Option<f64> {
-        let figures: Vec<f64> = self.measured.iter().filter(|(w, _)| w == who).map(|(_, ns)| *ns).collect();
-        if figures.is_empty() { None } else { Some(median(figures)) }
+    fn median_of(&self, who: &str) -> f64 {
+        median(self.measured.iter().filter(|(w, _)| w == who).map(|(_, ns)| *ns).collect())
     }
 }
 
@@ -56,18 +55,18 @@ impl Figures {
         }
     }
 
-    /// Prints the medians: the peer's first, then those of taskhold's `columns`, each with how many times the
-    /// peer takes.
-    pub fn print(&self, title: &str, peer: &str, columns: &[(&str, &str)]) {
+    /// Prints the medians: those of `peer`, a name and a heading, then those of taskhold's `columns`, each with how
+    /// many times longer the peer takes.
+    pub fn print(&self, title: &str, (peer, head): (&str, &str), columns: &[(&str, &str)]) {
         println!("\n{title}\n");
         let heads: String = columns.iter().map(|(_, head)| format!(" {head} | times |")).collect();
-        println!("| operation | retained | {peer} |{heads}");
+        println!("| operation | retained | {head} |{heads}");
         println!("|---|---|---|{}", "---|---|".repeat(columns.len()));
         for row in &self.rows {
-            let peer = row.median_of("peer").unwrap();
+            let peer = row.median_of(peer);
             let cells: String = columns
                 .iter()
-                .filter_map(|(who, _)| row.median_of(who))
+                .map(|(who, _)| row.median_of(who))
                 .map(|figure| format!(" {} | x{} |", ns(figure), times(peer / figure)))
                 .collect();
             println!("| {} | {} | {} |{cells}", row.operation, row.retained, ns(peer));

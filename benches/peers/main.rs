@@ -36,36 +36,37 @@ fn main() {
         native::scan(&api, &mut scan);
     }
     if python.is_some() {
+        let (bytes, peer) = (native::task_bytes(), &a2a.peer);
         a2a.print(
             &format!(
-                "A2A tasks of {} B in memory: {}, and taskhold from the same Python by ctypes",
-                native::task_bytes(),
-                a2a.peer
+                "A2A tasks of {bytes} B in memory: {peer}, by objects, and taskhold from the same Python"
             ),
-            "a2a-python",
+            ("peer", "a2a-python"),
             &[
-                ("python", "JSON text"),
+                ("text", "taskhold, JSON text"),
                 ("decoded", "with json.loads or dumps"),
                 ("native", "called natively"),
             ],
         );
+        a2a.print(
+            "The same with JSON text in and out, as it comes from clients and goes to them",
+            ("peertext", "a2a-python"),
+            &[("text", "taskhold")],
+        );
     }
     if node.is_some() {
+        let (bytes, peer) = (native::result_bytes(), &mcp.peer);
         mcp.print(
             &format!(
-                "MCP tasks with a time to live and results of {} B, in memory: {} (by reference), and taskhold \
-                 called natively",
-                native::result_bytes(),
-                mcp.peer
+                "MCP tasks in memory, results of {bytes} B: {peer}, by reference, and taskhold natively"
             ),
-            "TypeScript SDK",
+            ("peer", "TypeScript SDK"),
             &[("native", "taskhold")],
         );
     }
     scan.print(
-        "A find where every call passes over all tasks under one lock (that structure in Rust, nobody's class), \
-         and taskhold called natively",
-        "lock and scan",
+        "A find where every call passes over all tasks under one lock (that structure in Rust, nobody's class)",
+        ("peer", "lock and scan"),
         &[("native", "taskhold")],
     );
 }

@@ -30,10 +30,8 @@ public class Conversation {
     public static void main(String[] arguments) throws IOException, InterruptedException {
         Path folder = Files.createTempDirectory("taskhold-conversation");
         Path file = folder.resolve("tasks.db");
-        boolean onDisk = Json.get(Taskhold.describe(), "/backends").orElseThrow().contains("\"sqlite\"");
-        System.out.println("taskhold " + Taskhold.version() + " through " + Taskhold.backend() + ", tasks "
-                + (onDisk ? "in a SQLite file" : "in memory"));
-        try (Store store = Store.builder().url(onDisk ? "sqlite:" + file : "memory:").open();
+        System.out.println("taskhold " + Taskhold.version() + " through " + Taskhold.backend());
+        try (Store store = openOnDisk(file);
                 TaskManager server = TaskManager.builder().store(store).open();
                 TaskManager worker = TaskManager.builder().store(store).open();
                 TaskEvents events = server.openEvents(100)) {
@@ -57,12 +55,22 @@ public class Conversation {
 
             // Nobody else gets to see either.
             System.out.println("Mallory: " + server.findAuthorizedTask(ENDPOINT, "mallory", greeting).isPresent());
-            System.out.println("stored: " + Json.get(store.stats(), "/tasks").orElseThrow());
+            System.out.println("stored in " + Json.get(store.stats(), "/backend").orElseThrow() + ": "
+                    + Json.get(store.stats(), "/tasks").orElseThrow());
         } finally {
             for (String suffix : new String[] {"", "-wal", "-shm"}) {
                 Files.deleteIfExists(folder.resolve("tasks.db" + suffix));
             }
             Files.deleteIfExists(folder);
+        }
+    }
+
+    /** A SQLite file if the library was built with SQLite, else memory. */
+    private static Store openOnDisk(Path file) {
+        try {
+            return Store.builder().url("sqlite:" + file).open();
+        } catch (TaskholdException.Unsupported refusal) {
+            return Store.inMemory();
         }
     }
 

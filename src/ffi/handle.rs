@@ -8,12 +8,12 @@
 use std::ops::Deref;
 use std::ptr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
-
-use arc_swap::{ArcSwapOption, Guard};
 
 use super::fork;
+use super::free_list::FreeList;
 use crate::error::{Error, Reason, Result};
+use crate::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
+use crate::sync::{ArcSwapOption, Guard};
 
 /// A kind of handle: the opaque type that C sees.
 pub(super) trait Handle: Sized + 'static {
@@ -79,7 +79,7 @@ struct Slot<T> {
     entry: ArcSwapOption<Entry<T>>,
     /// The generation given out last; 0 before the first.
     generation: AtomicU32,
-    /// The next slot in the list of free ones, as in [`Table::free`].
+    /// The link of [`Table::free`] behind this slot.
     next_free: AtomicU32,
 }
 
@@ -93,9 +93,7 @@ pub(super) struct Table<T> {
     chunks: [AtomicPtr<Slot<T>>; CHUNKS],
     /// How many slots were ever used.
     used: AtomicU64,
-    /// The free slots, a Treiber stack: the low half is the first slot's index plus one, 0 for none; the high
-    /// half counts the changes, so that a slot that left and came back does not look as if it had stayed.
-    free: AtomicU64,
+    free: FreeList,
 }
 
 impl<T> Table<T> {
@@ -103,7 +101,7 @@ impl<T> Table<T> {
         Self {
             chunks: [const { AtomicPtr::new(ptr::null_mut()) }; CHUNKS],
             used: AtomicU64::new(0),
-            free: AtomicU64::new(0),
+            free: FreeList(AtomicU64::new(0)),
         }
     }
 
@@ -154,19 +152,8 @@ impl<T> Table<T> {
 
     /// Takes a free slot, or a new one. It belongs to the caller until an entry is put there.
     fn take_slot(&self) -> Result<(u32, &Slot<T>)> {
-        let mut free = self.free.load(Ordering::Acquire);
-        while let Some(index) = (free as u32).checked_sub(1) {
-            let slot = self.slot_or_new(index);
-            let rest = u64::from(slot.next_free.load(Ordering::Relaxed));
-            match self.free.compare_exchange_weak(
-                free,
-                next_count(free) | rest,
-                Ordering::AcqRel,
-                Ordering::Acquire,
-            ) {
-                Ok(_) => return Ok((index, slot)),
-                Err(changed) => free = changed,
-            }
+        if let Some(index) = self.free.pop(|index| &self.slot_or_new(index).next_free) {
+            return Ok((index, self.slot_or_new(index)));
         }
         let index = self
             .used
@@ -181,27 +168,10 @@ impl<T> Table<T> {
 
     /// Gives a slot back that is empty again, unless its generations are used up.
     fn give_slot_back(&self, index: u32, slot: &Slot<T>) {
-        if slot.generation.load(Ordering::Relaxed) == LAST_GENERATION {
-            return;
-        }
-        let mut free = self.free.load(Ordering::Relaxed);
-        loop {
-            slot.next_free.store(free as u32, Ordering::Relaxed);
-            match self.free.compare_exchange_weak(
-                free,
-                next_count(free) | (u64::from(index) + 1),
-                Ordering::Release,
-                Ordering::Relaxed,
-            ) {
-                Ok(_) => return,
-                Err(changed) => free = changed,
-            }
+        if slot.generation.load(Ordering::Relaxed) < LAST_GENERATION {
+            self.free.push(index, &slot.next_free);
         }
     }
-}
-
-fn next_count(free: u64) -> u64 {
-    ((free >> 32).wrapping_add(1)) << 32
 }
 
 /// An object that a handle stands for, kept alive for a call.

@@ -99,7 +99,11 @@ fn describe() -> Result<Text> {
     text.push_json_string(env!("CARGO_PKG_VERSION"));
     text.push_str(",\"abiVersion\":");
     text.push_int(TASKHOLD_ABI_VERSION);
-    text.push_str(",\"backends\":[\"memory\"]");
+    text.push_str(",\"backends\":[\"memory\"");
+    if cfg!(feature = "sqlite") {
+        text.push_str(",\"sqlite\"");
+    }
+    text.push_str("]");
     push_object(&mut text, "limits", limits, Text::push_int);
     push_object(&mut text, "defaults", defaults, |text, options| text.push_str(options.as_str()));
     text.push_str(",\"liveHandles\":");

@@ -13,6 +13,11 @@ use crate::task::TaskManager;
 /// A manager of MCP tasks (extension io.modelcontextprotocol/tasks, SEP-2663): it creates tasks, keeps their
 /// state and answers the protocol's requests about them. The application does the work and tells the manager
 /// how it goes.
+///
+/// The record of a task, for trusted code, is a JSON object: `task` (the extension's DetailedTask, and the only
+/// part that may reach a client), `revision` (1 at first; grows with each change), `endpoint`,
+/// `authorizationPartition` (string or null), `origin`, `metadata` and `declaredInputRequests` (as given at the
+/// creation, if they were) and `cancelationRequested` (boolean).
 pub struct taskhold_manager {
     _private: (),
 }

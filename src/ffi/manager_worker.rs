@@ -16,13 +16,13 @@ use super::status::taskhold_status;
 ///                   (any JSON but null; what the task came from) are required; `authorizationPartition`
 ///                   (string or null; null is the anonymous one), `metadata` (object; becomes `_meta` in
 ///                   every rendering) and `declaredInputRequests` (array of "elicitation/form",
-///                   "elicitation/url", "sampling/createMessage", "roots/list": what the task may ask) may
-///                   be absent.
-/// @param out_record Out, owned, optional: the record, JSON: `{"task": {...}, "revision": 1, ...}`. `task` is
-///                   the extension's DetailedTask, and the only part that may reach a client.
+///                   "elicitation/url", "sampling/createMessage", "roots/list", each at most once: what the
+///                   task may ask; absent is anything) may be absent.
+/// @param out_record Out, owned, optional: the record; see taskhold_manager.
 /// @param out_error  Out, owned, optional: why the call failed.
 /// @return OK; INVALID_ARGUMENT (malformed `creation`); CAPACITY_EXHAUSTED (capacity_exhausted): the limit of
-///         unexpired tasks is reached, and none is evicted. A refused creation uses no capacity.
+///         unexpired tasks is reached, and none is evicted; LIMIT_EXCEEDED (payload_too_large: `origin` or
+///         `metadata`; nesting_too_deep). A refused creation uses no capacity.
 /// @note Any thread. Announces the task to subscribers on this thread.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn taskhold_manager_create_task(
@@ -380,8 +380,8 @@ pub unsafe extern "C" fn taskhold_manager_wait_task(
 /// meets every task that stays meanwhile, each once.
 ///
 /// `params`: `status`, `endpoint`, `authorizationPartition` (null: the anonymous one) as filters; `pageSize`
-/// 1 to 1000 (100); `pageToken`, from the page before; `includePayload` (false): whether records hold
-/// `result`, `error` and `inputRequests`.
+/// 1 to 1000 (100); `pageToken`, from the page before ("": the first); `includePayload` (false): whether
+/// records hold `result`, `error` and `inputRequests`.
 ///
 /// @param manager   In: the manager.
 /// @param params    In, optional: JSON object.

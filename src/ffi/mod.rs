@@ -19,6 +19,7 @@ mod callback;
 mod fork;
 #[cfg(all(feature = "sqlite", target_os = "linux"))]
 mod fork_sqlite;
+mod free_list;
 mod guard;
 mod handle;
 

@@ -11,6 +11,13 @@ use crate::session::SessionStore;
 use crate::store::Store;
 
 /// A store of MCP sessions: it admits and finds sessions, and replaces them by compare-and-set.
+///
+/// A session is a JSON object of exactly these members: `sessionId`, `endpoint` (strings),
+/// `authorizationPartition` (string or null), `createdAt`, `lastActivityAt` (timestamps), `initialized`,
+/// `initializedNotificationReceived` (booleans), `protocolVersion` (string or null), `clientCapabilities`,
+/// `negotiatedCapabilities` (objects or null), `sessionContext` (object), `terminatedAt` (timestamp or null) and
+/// `version` (whole number). All but the creation is the host's to write, by a replacement: a session that no
+/// replacement initializes or gives a later `lastActivityAt` expires.
 pub struct taskhold_session_store {
     _private: (),
 }
@@ -116,8 +123,8 @@ pub unsafe extern "C" fn taskhold_session_store_close(
 ///                    reached.
 /// @param out_error   Out, owned, optional: why the call failed.
 /// @return OK, also when the session is declined; INVALID_ARGUMENT (invalid_value, invalid_identifier,
-///         invalid_payload: the context is no object; malformed `creation`); CONFLICT (session_id_in_use); LIMIT_EXCEEDED (payload_too_large,
-///         nesting_too_deep).
+///         invalid_payload: the context is no object; malformed `creation`); CONFLICT (session_id_in_use);
+///         LIMIT_EXCEEDED (payload_too_large, nesting_too_deep).
 /// @note Any thread.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn taskhold_session_store_create(
@@ -209,10 +216,12 @@ pub unsafe extern "C" fn taskhold_session_store_find_authorized_session(
 /// @param expected     In: the session as it was given out.
 /// @param updated      In: the session as it shall be: the same id, endpoint, partition and `createdAt`, a
 ///                     strictly greater `version`, a `terminatedAt` that does not go back to null,
-///                     timestamps in the form given out. Its first `terminatedAt` frees its slot.
+///                     timestamps in the form given out. Its first `terminatedAt` frees its slot; it stays
+///                     findable for one idle timeout more.
 /// @param out_replaced Out: 1 if it was replaced, 0 if it was not as expected or is gone.
 /// @param out_error    Out, owned, optional: why the call failed.
-/// @return OK, also when the race is lost; INVALID_ARGUMENT (invalid_replacement, invalid_timestamp,
+/// @return OK, also when the race is lost; INVALID_ARGUMENT (invalid_replacement; missing_key, unknown_key,
+///         invalid_value, invalid_identifier, invalid_timestamp, embedded_nul: one of the two is no session;
 ///         malformed JSON); LIMIT_EXCEEDED (payload_too_large, nesting_too_deep).
 /// @note Any thread.
 #[unsafe(no_mangle)]

@@ -232,7 +232,7 @@ pub unsafe extern "C" fn taskhold_state_provider_delete_task(
 /// then by id ascending.
 ///
 /// `params`: `contextId`, `status`, `statusTimestampAfter` (at or after) as filters; `pageSize` 1 to 100 (50);
-/// `pageToken`, from the page before; `historyLength` (0: no `history`; n: the last n messages);
+/// `pageToken`, from the page before ("": the first); `historyLength` (0: no `history`; n: the last n messages);
 /// `includeArtifacts` (false); `includeRevisions` (false).
 ///
 /// @param provider   In: the provider.

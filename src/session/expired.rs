@@ -4,9 +4,10 @@
 #![forbid(unsafe_code)]
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use crate::store::{ExpiryListener, SessionRow};
+use crate::sync::{Mutex, PoisonError};
 use crate::text::Text;
 
 /// A bounded buffer of expired sessions.

@@ -4,9 +4,10 @@
 #![forbid(unsafe_code)]
 
 use std::collections::{HashMap, VecDeque};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use crate::store::{ExpiryListener, SessionRow, is_too_roomy};
+use crate::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Pins by session id.
 #[derive(Debug, Default)]

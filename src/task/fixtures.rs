@@ -5,6 +5,7 @@
 use std::sync::Arc;
 
 use super::options::ManagerOptions;
+use super::responses::Judgement;
 use super::transitions::{self, Ending, Preconditions};
 use super::{arguments, input};
 use crate::clock::Now;
@@ -61,7 +62,7 @@ pub(super) fn answers(keys: &[&str]) -> String {
 }
 
 pub(super) fn answered(row: &TaskRow, responses: &str) -> TaskRow {
-    put(transitions::update(row, value(responses), ANY, at(2)).map(|(change, _)| change))
+    put(transitions::update(row, &Judgement::of(value(responses), row.input.clone()), ANY, at(2)))
 }
 
 pub(super) fn value(text: &str) -> Value<'_> {

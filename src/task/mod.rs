@@ -12,6 +12,7 @@ mod input;
 mod list;
 mod options;
 mod render;
+mod responses;
 mod rpc;
 mod subscribers;
 #[cfg(test)]
@@ -20,16 +21,16 @@ mod transitions;
 mod wait;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use self::arguments::{Caller, RenderOptions};
 use self::capabilities::{ClientCapabilities, TASKS_REQUIRED, Undeliverable, check_delivery};
 pub(crate) use self::list::MAXIMUM_PAGE_SIZE;
 use self::options::ManagerOptions;
+use self::responses::{Judgement, UpdateOutcome};
 use self::subscribers::Subscribers;
 pub use self::subscribers::{Subscriber, Subscription};
-use self::transitions::{Ending, Preconditions, UpdateOutcome, not_found};
+use self::transitions::{Ending, Preconditions, not_found};
 use crate::clock::{Now, Wake};
 use crate::error::Result;
 use crate::events::{EventKind, EventQueue};
@@ -37,6 +38,7 @@ use crate::fault;
 use crate::json::{DEFAULT_MAXIMUM_PAYLOAD_BYTES, Value};
 use crate::options::check_identifier;
 use crate::store::{Change, Store, TaskRow, TaskTable};
+use crate::sync::atomic::{AtomicBool, Ordering};
 use crate::text::Text;
 
 /// Which wire shape of a task is asked for.
@@ -348,7 +350,8 @@ impl TaskManager {
         })
     }
 
-    /// Hands a client's responses to its task.
+    /// Hands a client's responses to its task. Should its requests change after the responses were judged, these
+    /// are judged again within the store's step.
     fn accept_responses<'a>(
         &self,
         caller: Caller<'_>,
@@ -356,18 +359,20 @@ impl TaskManager {
         responses: Value<'a>,
         preconditions: Preconditions,
     ) -> Result<UpdateOutcome<'a>> {
-        let mut outcome = UpdateOutcome::default();
+        let input = self.read(task_id, Some(caller), |row| row.input.clone())?.ok_or_else(not_found)?;
+        let mut judgement = Judgement::of(responses, input);
         self.table.transact(task_id, None, &mut |row, now| {
             fault::point("task_transition");
             let row = row.filter(|row| caller.owns(row)).ok_or_else(not_found)?;
-            let (change, decided) = transitions::update(row, responses, preconditions, now)?;
-            outcome = decided;
-            Ok(change)
+            if !judgement.is_for(row.input.as_ref()) {
+                judgement = Judgement::of(responses, row.input.clone());
+            }
+            transitions::update(row, &judgement, preconditions, now)
         })?;
-        if !outcome.accepted.is_empty() {
+        if !judgement.outcome.accepted.is_empty() {
             self.announce_changed(task_id);
         }
-        Ok(outcome)
+        Ok(judgement.outcome)
     }
 
     /// Sets a client's wish to cancel on its task.

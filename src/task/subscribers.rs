@@ -4,8 +4,10 @@
 
 #![forbid(unsafe_code)]
 
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
+
+use crate::sync::atomic::{AtomicBool, Ordering};
+use crate::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Is told the ids of tasks that changed.
 pub trait Subscriber: Send + Sync {

@@ -5,7 +5,7 @@ use std::sync::{Mutex, Weak};
 use super::*;
 use crate::error::{Error, Reason};
 use crate::events::Hub;
-use crate::store::{Decide, ExpiryListener, Table, TaskQuery};
+use crate::store::{Decide, ExpiryListener, Table, TaskQuery, TaskStatus};
 
 /// How a [`Stub`] treats a transition.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -16,6 +16,8 @@ enum Mood {
     Loses,
     /// It has a row under every id at first.
     Taken,
+    /// Before each transition somebody else withdraws the request `a`.
+    Withdraws,
 }
 
 /// A table of one row.
@@ -58,6 +60,13 @@ impl Table<TaskRow> for Stub {
                 return Ok(());
             }
             Mood::Taken => {}
+            Mood::Withdraws => {
+                let change = |row: &TaskRow| {
+                    let withdrawn = ["a".to_owned()];
+                    transitions::mark_working(row, None, Some(&withdrawn), fixtures::ANY, fixtures::at(2))
+                };
+                *row = row.as_ref().map(|row| fixtures::put(change(row)));
+            }
         }
         match decide(row.as_ref(), fixtures::at(2))? {
             Change::Keep => {}
@@ -166,6 +175,22 @@ fn only_the_decision_that_was_kept_counts() {
         format!(r#"{{"event":"changed","taskId":"{ID}"}}"#)
     );
     assert!(events.next(Some(Duration::ZERO)).is_err());
+}
+
+#[test]
+fn answers_count_for_the_requests_that_are_open_when_they_are_stored() {
+    let asking = fixtures::asked(
+        &fixtures::created(),
+        &format!("{{\"a\":{},\"b\":{}}}", fixtures::FORM, fixtures::ROOTS),
+        None,
+    );
+    let (manager, table) = manager(Mood::Withdraws, Some(asking));
+    let answers = format!("{{\"a\":{},\"b\":{{\"roots\":[]}}}}", fixtures::ACCEPT);
+    let outcome = manager.update_task("/mcp", None, ID, &answers, None).unwrap();
+    assert_eq!(outcome.as_str(), r#"{"accepted":["b"],"ignored":["a"]}"#);
+    let row = table.row.lock().unwrap().clone().unwrap();
+    assert_eq!(row.status, TaskStatus::Working);
+    assert_eq!(row.input.unwrap().responses.len(), 1);
 }
 
 #[test]

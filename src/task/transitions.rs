@@ -9,9 +9,10 @@ use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use super::input::{InputKind, decoded_key};
+use super::input::decoded_key;
 use super::options::ManagerOptions;
 use super::render;
+use super::responses::Judgement;
 use crate::clock::Now;
 use crate::error::{Error, Reason, Result};
 use crate::json::Value;
@@ -53,29 +54,6 @@ pub(crate) enum Ending {
     Completed(Arc<str>),
     Failed(Arc<str>),
     Cancelled,
-}
-
-/// What an update did with each response, by its key as the client sent it.
-#[derive(Debug, Default)]
-pub(crate) struct UpdateOutcome<'a> {
-    pub(crate) accepted: Vec<&'a str>,
-    pub(crate) ignored: Vec<&'a str>,
-}
-
-impl UpdateOutcome<'_> {
-    /// What the host is told.
-    pub(crate) fn to_json(&self) -> Text {
-        let mut text = Text::with_capacity(32);
-        for (start, keys) in [("{\"accepted\":[", &self.accepted), ("],\"ignored\":[", &self.ignored)] {
-            text.push_str(start);
-            for (at, key) in keys.iter().enumerate() {
-                text.push_str(if at > 0 { "," } else { "" });
-                text.push_str(key);
-            }
-        }
-        text.push_str("]}");
-        text
-    }
 }
 
 /// The one answer for a task that is unknown, expired or not the caller's.
@@ -180,43 +158,23 @@ fn added_requests(input: &InputState, requests: &[Member]) -> Result<Vec<Member>
     Ok(added)
 }
 
-/// Accepts the client's answers to outstanding requests; all others are ignored without a trace.
-pub(crate) fn update<'a>(
+/// Accepts the client's answers to outstanding requests; all others are ignored without a trace. `judgement` was
+/// made for the row's input.
+pub(crate) fn update(
     row: &TaskRow,
-    responses: Value<'a>,
+    judgement: &Judgement<'_>,
     preconditions: Preconditions,
     now: Now,
-) -> Result<(Change<TaskRow>, UpdateOutcome<'a>)> {
+) -> Result<Change<TaskRow>> {
     preconditions.check(row)?;
-    let mut input = row.input.as_deref().cloned().unwrap_or_default();
-    let mut open: HashMap<Cow<'_, str>, &Member> =
-        row.input.iter().flat_map(|input| &input.outstanding).map(|open| (decoded_key(open), open)).collect();
-    let mut outcome = UpdateOutcome::default();
-    for member in responses.members() {
-        let key = member.key();
-        let request = open.get(&key).copied().filter(|request| {
-            InputKind::of_request(Value::trusted(&request.value))
-                .is_some_and(|kind| kind.is_answered_by(member.value))
-        });
-        let Some(request) = request else {
-            outcome.ignored.push(member.raw_key);
-            continue;
-        };
-        open.remove(&key);
-        input.responses.push(Member { key: request.key.clone(), value: member.value.text().into() });
-        outcome.accepted.push(member.raw_key);
-    }
-    if outcome.accepted.is_empty() {
-        return Ok((Change::Keep, outcome));
-    }
-    input.outstanding.retain(|request| open.contains_key(&decoded_key(request)));
+    let Some(input) = judgement.answered() else { return Ok(Change::Keep) };
     let mut next = row.clone();
     if input.outstanding.is_empty() {
         next.status = TaskStatus::Working;
         next.status_message = None;
     }
     next.input = Some(Arc::new(input));
-    Ok((updated(next, now), outcome))
+    Ok(updated(next, now))
 }
 
 /// Takes the accepted responses, as an object. The record does not change, so neither does its revision.

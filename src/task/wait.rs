@@ -3,7 +3,6 @@
 
 #![forbid(unsafe_code)]
 
-use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use super::render;
@@ -11,6 +10,7 @@ use super::transitions::not_found;
 use crate::error::Result;
 use crate::events::Look;
 use crate::store::{Row, TaskRow, TaskTable};
+use crate::sync::atomic::AtomicBool;
 use crate::text::Text;
 
 /// Shortest time between two looks that nobody asked for: a clock that is moved by hand may stand right before

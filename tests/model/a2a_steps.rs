@@ -175,13 +175,13 @@ impl World {
         let (mut handle, mut provider) = self.provider(provider);
         let mut owner = PARTITIONS[usize::from(owner) % OWNERS];
         let mut filters = Map::new();
-        if filter & 3 == 0 {
+        if filter % 4 == 0 {
             filters.insert("contextId".to_owned(), json!(["c", "d"][usize::from(value) % 2]));
         }
-        if filter & 12 == 0 {
+        if filter / 4 % 4 == 0 {
             filters.insert("status".to_owned(), json!(STATES[usize::from(value / 2) % (STATES.len() - 1)].0));
         }
-        if filter & 48 == 0 {
+        if filter / 16 % 4 == 0 {
             filters.insert(
                 "statusTimestampAfter".to_owned(),
                 json!(TIMESTAMPS[1 + usize::from(value / 3) % 5].0),
@@ -195,8 +195,8 @@ impl World {
                 (handle, provider) =
                     *self.providers.iter().find(|(name, _)| *name == walk.provider).expect("open");
                 owner = walk.owner;
-                filters = walk.filters.clone();
-                params = filters.clone();
+                filters.clone_from(&walk.filters);
+                params.clone_from(&filters);
             } else {
                 let name =
                     self.providers.iter().find(|(name, _)| *name == walk.provider).expect("open").1.name;

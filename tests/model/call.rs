@@ -43,20 +43,18 @@ impl Call {
         let function = Function::named(self.function).expect("a function");
         let mut frame = Frame { receiver: handles[&self.on], ..Frame::default() };
         for (name, value) in &self.arguments {
-            match function.argument(name).unwrap_or_else(|| panic!("{} has no {name}", self.function)) {
-                Parameter::Number => {
-                    let number = value.as_i64().map(i128::from).or(value.as_u64().map(i128::from));
-                    frame.numbers.insert(name.clone(), number.expect("a whole number"));
-                }
-                _ => {
-                    let text = match value {
-                        Value::Null => continue,
-                        Value::String(text) => text.clone(),
-                        other => other.to_string(),
-                    };
-                    frame.texts.insert(name.clone(), [text.as_bytes(), b"\0"].concat());
-                }
+            let kind = function.argument(name).unwrap_or_else(|| panic!("{} has no {name}", self.function));
+            if kind == Parameter::Number {
+                let number = value.as_i64().map(i128::from).or(value.as_u64().map(i128::from));
+                frame.numbers.insert(name.clone(), number.expect("a whole number"));
+                continue;
             }
+            let text = match value {
+                Value::Null => continue,
+                Value::String(text) => text.clone(),
+                other => other.to_string(),
+            };
+            frame.texts.insert(name.clone(), [text.as_bytes(), b"\0"].concat());
         }
         let Returned::Status(status) = (function.invoke)(&mut frame) else { panic!("there is a status") };
         let error = if function.has(Parameter::Error) { take_text(frame.error) } else { None };

@@ -209,12 +209,12 @@ impl World {
         let responses = keyed(&rest[..2], |number| self.answer(&task_id, rest[0], number));
         let mut params = format!(r#""taskId":{}"#, json!(task_id));
         if method == "tasks/update" {
-            params += &format!(r#","inputResponses":{}"#, object_text(&responses));
+            params = format!(r#"{params},"inputResponses":{}"#, object_text(&responses));
         }
         let given = pool::capabilities(capabilities & 0x3f);
         let has_argument = capabilities & 0x40 == 0;
         if !has_argument {
-            params += &format!(r#","_meta":{{"io.modelcontextprotocol/clientCapabilities":{given}}}"#);
+            params = format!(r#"{params},"_meta":{{"io.modelcontextprotocol/clientCapabilities":{given}}}"#);
         }
         let is_notification = shape > 220;
         let head = if is_notification { String::new() } else { format!(r#""id":{id},"#) };

@@ -54,7 +54,7 @@ impl World {
         }
     }
 
-    fn options(&self, number: u8, task: Option<&Task>) -> Options {
+    fn options(number: u8, task: Option<&Task>) -> Options {
         let revision = task.map_or(1, |task| task.revision);
         let revisions = [Some(revision), Some(revision + 1), None];
         let (mut json, mut conditions, mut refusal) = (Value::Null, Conditions::default(), None);
@@ -191,7 +191,7 @@ impl World {
     fn mark(&mut self, [_, manager, task, text, options, withdraw, first, second, ..]: Numbers) {
         let (manager, now) = (self.manager(manager), self.time);
         let id = self.task_id(&manager.1, task);
-        let mut given = self.options(options, self.tasks.find(manager.1.name, &id, now));
+        let mut given = Self::options(options, self.tasks.find(manager.1.name, &id, now));
         let keys = match withdraw % 4 {
             0 | 1 => None,
             2 => Some(vec![]),
@@ -219,7 +219,7 @@ impl World {
     fn ask(&mut self, [_, manager, task, text, options, rest @ ..]: Numbers) {
         let (manager, now) = (self.manager(manager), self.time);
         let id = self.task_id(&manager.1, task);
-        let given = self.options(options, self.tasks.find(manager.1.name, &id, now));
+        let given = Self::options(options, self.tasks.find(manager.1.name, &id, now));
         let count = usize::from(rest[4]) % 3;
         let requests =
             keyed(&rest[..count * 2], |number| pool::REQUESTS[usize::from(number) % pool::REQUESTS.len()].0);
@@ -239,7 +239,7 @@ impl World {
     fn end(&mut self, [_, manager, task, text, options, how, payload, ..]: Numbers) {
         let (manager, now) = (self.manager(manager), self.time);
         let id = self.task_id(&manager.1, task);
-        let given = self.options(options, self.tasks.find(manager.1.name, &id, now));
+        let given = Self::options(options, self.tasks.find(manager.1.name, &id, now));
         let (call, status, member, (payload, is_good)) = match how % 3 {
             0 => {
                 let result = pool::RESULTS[usize::from(payload) % pool::RESULTS.len()];
@@ -287,7 +287,7 @@ impl World {
         let (handle, manager) = self.manager(manager);
         let id = self.task_id(&manager, task);
         let now = self.time;
-        let given = self.options(options, self.tasks.find(manager.name, &id, now));
+        let given = Self::options(options, self.tasks.find(manager.name, &id, now));
         let call = Call::new("manager_take_task_input_responses", handle)
             .with("task_id", id.clone())
             .with("options", given.json);
@@ -347,7 +347,7 @@ impl World {
                 (handle, options) =
                     *self.managers.iter().find(|(name, _)| *name == walk.manager).expect("open");
                 filters = walk.filters;
-                params = filters.clone();
+                params.clone_from(&filters);
             } else {
                 let name = self.managers.iter().find(|(name, _)| *name == walk.manager).expect("open").1.name;
                 is_strange = filters != walk.filters || name != options.name;

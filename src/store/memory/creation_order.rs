@@ -4,11 +4,12 @@
 #![forbid(unsafe_code)]
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use super::super::{TaskQuery, TaskRow, TaskTable};
 use super::table::{Entry, Index, Indexed, MemoryTable, lock};
 use crate::error::Result;
+use crate::sync::Mutex;
 
 const STRIPES: usize = 16;
 

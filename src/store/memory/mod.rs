@@ -12,13 +12,14 @@ mod table;
 mod tests;
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 
 use self::table::{Indexed, MemoryTable};
 use super::{A2aRow, A2aTable, Backend, SessionRow, Table, TaskRow, TaskTable};
 use crate::clock::{Clock, Wake};
 use crate::error::Result;
 use crate::events::Hub;
+use crate::sync::{Mutex, PoisonError};
 use crate::text::Text;
 
 /// All tables of one store in memory.

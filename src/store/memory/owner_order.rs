@@ -8,13 +8,14 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::hash::BuildHasher as _;
 use std::ops::Bound;
-use std::sync::{Arc, RwLock};
+use std::sync::Arc;
 
 use hashbrown::{DefaultHashBuilder, HashMap};
 
 use super::super::{A2aFound, A2aPosition, A2aQuery, A2aRow, A2aTable, SessionRow, is_too_roomy};
 use super::table::{Entry, Index, Indexed, MemoryTable, read, write};
 use crate::error::Result;
+use crate::sync::RwLock;
 
 const STRIPES: usize = 64;
 
@@ -247,9 +248,11 @@ impl A2aTable for MemoryTable<A2aRow> {
         let mut page = self.index.page(query);
         // Expired rows that are not removed yet stand in the indexes and are not there for anyone.
         let total = page.total.map(|mut total| {
-            self.for_each_expired(tick_ns, |row| {
-                total = total.saturating_sub(u64::from(row.owner.as_deref() == query.owner && fits(row)));
-            });
+            if total > 0 {
+                self.for_each_expired(tick_ns, |row| {
+                    total = total.saturating_sub(u64::from(row.owner.as_deref() == query.owner && fits(row)));
+                });
+            }
             total
         });
         let mut shown = 0;

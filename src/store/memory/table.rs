@@ -9,8 +9,7 @@
 
 use std::collections::BTreeMap;
 use std::hash::BuildHasher as _;
-use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard, Weak};
+use std::sync::{Arc, Weak};
 
 use hashbrown::{DefaultHashBuilder, HashTable};
 
@@ -18,6 +17,8 @@ use super::super::{Change, Decide, ExpiryListener, Row, Table, is_too_roomy};
 use crate::clock::{Clock, Now};
 use crate::error::{Error, Reason, Result};
 use crate::events::Hub;
+use crate::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, AtomicUsize, Ordering};
+use crate::sync::{Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 /// So many that two threads rarely meet in one, and that growing one stays short with a million rows.
 const SHARDS: usize = 128;

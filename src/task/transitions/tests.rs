@@ -3,6 +3,7 @@ use super::super::fixtures::{
     value,
 };
 use super::super::input;
+use super::super::responses::UpdateOutcome;
 use super::*;
 use crate::error::Reason;
 
@@ -14,6 +15,17 @@ fn told(change: &Result<Change<TaskRow>>) -> &'static str {
         Ok(Change::Remove) => "removed",
         Err(error) => error.reason().name(),
     }
+}
+
+fn update<'a>(
+    row: &TaskRow,
+    responses: &'a str,
+    preconditions: Preconditions,
+    now: Now,
+) -> Result<(Change<TaskRow>, UpdateOutcome<'a>)> {
+    let judgement = Judgement::of(value(responses), row.input.clone());
+    let change = super::update(row, &judgement, preconditions, now)?;
+    Ok((change, judgement.outcome))
 }
 
 type Demanding<'a> = dyn Fn(&TaskRow, Preconditions) -> Result<Change<TaskRow>> + 'a;
@@ -30,7 +42,7 @@ fn operations() -> Vec<(&'static str, Operation)> {
                 request_input(row, &requests, None, ANY, at(9))
             }),
         ),
-        ("update b", Box::new(|row| Ok(update(row, value(r#"{"b":{"roots":[]}}"#), ANY, at(9))?.0))),
+        ("update b", Box::new(|row| Ok(update(row, r#"{"b":{"roots":[]}}"#, ANY, at(9))?.0))),
         ("take", Box::new(|row| Ok(take_responses(row, ANY)?.0))),
         ("complete", Box::new(|row| end(row, &Ending::Completed(text("{}")), None, ANY, at(9)))),
         ("fail", Box::new(|row| end(row, &Ending::Failed(text("{}")), None, ANY, at(9)))),
@@ -121,12 +133,12 @@ fn preconditions_are_decided_in_order() {
             }
         }
         // A terminal task accepts an update and a take, and so their preconditions are asked alone.
-        let updated = |demanded| update(&requested, value("{}"), demanded, at(9)).map(|(change, _)| change);
+        let updated = |demanded| update(&requested, "{}", demanded, at(9)).map(|(change, _)| change);
         assert_eq!(told(&updated(stale)), "revision_mismatch", "{state}");
         assert_eq!(told(&updated(fitting(&requested))), "cancelation_requested", "{state}");
         let taken = take_responses(&requested, stale).map(|(change, _)| change);
         assert_eq!(told(&taken), "revision_mismatch", "{state}");
-        assert!(update(&row, value("{}"), fitting(&row), at(9)).is_ok(), "{state}");
+        assert!(update(&row, "{}", fitting(&row), at(9)).is_ok(), "{state}");
     }
 }
 
@@ -193,7 +205,7 @@ fn an_update_tells_what_it_did() {
     let responses = format!(
         r#"{{"zz":{ACCEPT},"\u0061":{ACCEPT},"b":{ACCEPT},"c":{{"role":"user","model":"m","content":[]}}}}"#
     );
-    let (change, outcome) = update(&asking, value(&responses), ANY, at(4)).unwrap();
+    let (change, outcome) = update(&asking, &responses, ANY, at(4)).unwrap();
     assert_eq!(outcome.to_json().as_str(), r#"{"accepted":["\u0061","c"],"ignored":["zz","b"]}"#);
     let next = put(Ok(change));
     assert_eq!(outstanding(&next), ["b"]);
@@ -213,9 +225,24 @@ fn an_update_tells_what_it_did() {
     let emptied = put(Ok(change));
     assert_eq!(take_responses(&emptied, ANY).unwrap().1.as_str(), "{}");
 
-    let (change, outcome) = update(&emptied, value(&responses), ANY, at(4)).unwrap();
+    let (change, outcome) = update(&emptied, &responses, ANY, at(4)).unwrap();
     assert!(matches!(change, Change::Keep));
     assert_eq!(outcome.to_json().as_str(), r#"{"accepted":[],"ignored":["zz","\u0061","b","c"]}"#);
+}
+
+#[test]
+fn one_answer_among_very_many_others() {
+    let asking = asked(&created(), &format!("{{\"a\":{FORM},\"b\":{ROOTS}}}"), Some("m"));
+    let others: Vec<String> = (0..20_000).map(|n| format!("\"{n}\":{ACCEPT}")).collect();
+    let responses = format!("{{{},\"\\u0061\":{ACCEPT},\"z\":0}}", others.join(","));
+    let (change, outcome) = update(&asking, &responses, ANY, at(4)).unwrap();
+    assert_eq!((outcome.accepted.len(), outcome.ignored.len()), (1, others.len() + 1));
+    let told = outcome.to_json();
+    assert!(told.as_str().starts_with(r#"{"accepted":["\u0061"],"ignored":["0","1","#));
+    assert!(told.as_str().ends_with(r#","19999","z"]}"#));
+    let next = put(Ok(change));
+    assert_eq!(outstanding(&next), ["b"]);
+    assert_eq!(take_responses(&next, ANY).unwrap().1.as_str(), format!("{{\"a\":{ACCEPT}}}"));
 }
 
 #[test]
@@ -227,7 +254,7 @@ fn withdrawing_some_requests_keeps_the_question_open() {
     let withdrawn = ["b".to_owned(), "never".to_owned()];
     let one = put(mark_working(&asking, None, Some(&withdrawn), ANY, at(5)));
     assert_eq!((one.status, outstanding(&one)), (TaskStatus::InputRequired, vec!["a".to_owned()]));
-    let (change, outcome) = update(&one, value(r#"{"b":{"roots":[]}}"#), ANY, at(6)).unwrap();
+    let (change, outcome) = update(&one, r#"{"b":{"roots":[]}}"#, ANY, at(6)).unwrap();
     assert!(matches!(change, Change::Keep) && outcome.accepted.is_empty(), "answers come too late");
     let none = put(mark_working(&one, None, Some(&["a".to_owned()]), ANY, at(5)));
     assert_eq!((none.status, outstanding(&none)), (TaskStatus::Working, vec![]));

@@ -47,6 +47,7 @@ pub(super) fn places() -> Vec<Export> {
             out_error: OPTIONAL_TEXT,
         )),
         export!(taskhold_store_stats(store: on(Store), out_json: OUT_TEXT, out_error: OPTIONAL_TEXT)),
+        export!(taskhold_store_check(store: on(Store), out_json: OUT_TEXT, out_error: OPTIONAL_TEXT)),
         export!(taskhold_store_close(store: Role::Closed(Store))),
     ]
 }

@@ -263,6 +263,17 @@ public final class StateProvider implements AutoCloseable {
         }
 
         /**
+         * Limits the bytes of one task, 10 MiB unless said.
+         *
+         * @param limit the limit
+         * @return this builder
+         */
+        public Builder maximumPayloadBytes(long limit) {
+            options.number("maximumPayloadBytes", limit);
+            return this;
+        }
+
+        /**
          * Opens the provider.
          *
          * @return the provider

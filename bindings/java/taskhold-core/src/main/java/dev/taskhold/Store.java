@@ -44,8 +44,10 @@ public final class Store implements AutoCloseable {
      * @param clock the store's time, for tests, or null for the system's
      * @return the store
      * @throws TaskholdException.InvalidArgument {@code invalid_store_url}, or malformed {@code options}
-     * @throws TaskholdException.Unsupported {@code unsupported_backend}
+     * @throws TaskholdException.Unsupported {@code unsupported_backend}, {@code schema_too_new},
+     *     {@code unsupported_file_system}
      * @throws TaskholdException.Unavailable {@code storage_unavailable}
+     * @throws TaskholdException.Corrupt {@code corrupt_file}
      */
     public static Store open(@Nullable String url, @Nullable String options, @Nullable ManualClock clock) {
         byte[] urlText = utf8(url);
@@ -68,6 +70,16 @@ public final class Store implements AutoCloseable {
      */
     public String stats() {
         return handle.someText(Library.ABI::taskhold_store_stats);
+    }
+
+    /**
+     * Looks through the store, for operators: whether its storage is sound and which records cannot be read. Nothing is
+     * repaired. It reads every record: not for a hot path.
+     *
+     * @return a JSON object: {@code ok}, {@code problems}, {@code unreadable} and more; members may be added
+     */
+    public String check() {
+        return handle.someText(Library.ABI::taskhold_store_check);
     }
 
     /** Closes the store. What was opened over it goes on working. */

@@ -218,10 +218,9 @@ public final class TaskManager implements AutoCloseable {
      * wait for any.
      *
      * @param taskId the task's id
-     * @param options a JSON object as {@link TransitionOptions} writes it, or null
+     * @param options a JSON object as {@link TransitionOptions} writes it, with an expected revision only, or null
      * @return a JSON object, answers by key; {@code {}} when there are none
      * @throws TaskholdException.NotFound {@code task_not_found}
-     * @throws TaskholdException.InvalidState {@code cancelation_requested}
      * @throws TaskholdException.Conflict {@code revision_mismatch}
      */
     public String takeTaskInputResponses(String taskId, @Nullable String options) {
@@ -431,8 +430,8 @@ public final class TaskManager implements AutoCloseable {
      * @param partition the client's authorization partition, or null
      * @param taskId the task's id
      * @param rendering what the client gets
-     * @param options a JSON object or null: {@code clientCapabilities}, checked if given; {@code subscriptionId}, for the
-     *     notification
+     * @param options a JSON object or null: {@code clientCapabilities}, checked if given; {@code subscriptionId}, a string
+     *     or a whole number, for the notification
      * @return the text for the client, and the revision that it shows
      * @throws TaskholdException.NotFound {@code task_not_found}
      * @throws TaskholdException.InvalidState {@code undeliverable}: the task asks for input that it did not declare, or that

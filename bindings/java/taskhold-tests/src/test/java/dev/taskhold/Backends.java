@@ -1,15 +1,22 @@
 package dev.taskhold;
 
+import java.io.File;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.Comparator;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.stream.Stream;
 
 /** The storage backends that the tests run on: those that this build of the library has and that need no server. */
 final class Backends {
+    private static final Path FOLDER = folder();
+    private static final AtomicInteger COUNT = new AtomicInteger();
+
     private Backends() {}
 
     static List<String> available() {
@@ -17,19 +24,32 @@ final class Backends {
     }
 
     private static boolean has(String backend) {
-        Object described = ((Map<?, ?>) JsonText.parse(Taskhold.describe())).get("backends");
-        return described instanceof List<?> backends && backends.contains(backend);
+        try {
+            Store.open(url(backend), null, null).close();
+            return true;
+        } catch (TaskholdException.Unsupported absent) {
+            return false;
+        }
     }
 
     /** A new store of this backend. */
     static String url(String backend) {
-        if (backend.equals("memory")) {
-            return "memory:";
-        }
+        return backend.equals("memory") ? "memory:" : "sqlite:" + FOLDER.resolve(COUNT.incrementAndGet() + ".db");
+    }
+
+    private static Path folder() {
         try {
             Path folder = Files.createTempDirectory("taskhold-java");
-            folder.toFile().deleteOnExit();
-            return "sqlite:" + folder.resolve("store.db");
+            Runtime.getRuntime().addShutdownHook(new Thread(() -> delete(folder)));
+            return folder;
+        } catch (IOException failure) {
+            throw new UncheckedIOException(failure);
+        }
+    }
+
+    private static void delete(Path folder) {
+        try (Stream<Path> files = Files.walk(folder)) {
+            files.sorted(Comparator.reverseOrder()).map(Path::toFile).forEach(File::delete);
         } catch (IOException failure) {
             throw new UncheckedIOException(failure);
         }

@@ -66,6 +66,7 @@ final class VectorCalls {
         return switch (call) {
             case "store_open" -> Output.opened(
                     Store.open(a.optional("url"), a.optional("options"), (ManualClock) a.handle("clock")));
+            case "store_check" -> Output.text(Objects.requireNonNull(store).check());
             case "store_stats" -> Output.text(Objects.requireNonNull(store).stats());
             default -> throw unknown(call);
         };

@@ -90,6 +90,11 @@ public interface Abi {
     int taskhold_store_stats(long store, long[] outJson, long[] outError);
 
     /**
+     * Looks through a store, for operators.
+     */
+    int taskhold_store_check(long store, long[] outJson, long[] outError);
+
+    /**
      * Closes a store.
      */
     int taskhold_store_close(long store);

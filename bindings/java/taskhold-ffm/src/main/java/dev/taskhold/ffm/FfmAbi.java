@@ -29,6 +29,7 @@ final class FfmAbi implements Abi {
     private static final MethodHandle CLOCK_CLOSE = bind("taskhold_clock_close");
     private static final MethodHandle STORE_OPEN = bind("taskhold_store_open");
     private static final MethodHandle STORE_STATS = bind("taskhold_store_stats");
+    private static final MethodHandle STORE_CHECK = bind("taskhold_store_check");
     private static final MethodHandle STORE_CLOSE = bind("taskhold_store_close");
     private static final MethodHandle MANAGER_OPEN = bind("taskhold_manager_open");
     private static final MethodHandle MANAGER_OPTIONS = bind("taskhold_manager_options");
@@ -185,6 +186,11 @@ final class FfmAbi implements Abi {
     @Override
     public int taskhold_store_stats(long store, long[] outJson, long[] outError) {
         return call(STORE_STATS, store, texts(), outJson, outError);
+    }
+
+    @Override
+    public int taskhold_store_check(long store, long[] outJson, long[] outError) {
+        return call(STORE_CHECK, store, texts(), outJson, outError);
     }
 
     @Override

@@ -55,6 +55,9 @@ final class JnaAbi implements Abi {
     public native int taskhold_store_stats(long store, long[] outJson, long[] outError);
 
     @Override
+    public native int taskhold_store_check(long store, long[] outJson, long[] outError);
+
+    @Override
     public native int taskhold_store_close(long store);
 
     @Override

@@ -1,0 +1,16 @@
+//! The primitives at which threads meet, all from one place: the models in `tests/interleavings` compile these
+//! same sources over primitives whose scheduler they control. `Arc` and `Weak` come from the standard library
+//! everywhere, because sharing is not what is modelled.
+
+#![forbid(unsafe_code)]
+
+pub(crate) use arc_swap::{ArcSwapOption, Guard};
+pub(crate) use std::sync::{
+    Condvar, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard,
+};
+
+pub(crate) mod atomic {
+    pub(crate) use std::sync::atomic::{
+        AtomicBool, AtomicI64, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering,
+    };
+}

@@ -1,0 +1,15 @@
+//! The table of handles, and its models.
+
+#[path = "../../../../src/ffi/free_list.rs"]
+mod free_list;
+#[path = "../../../../src/ffi/handle.rs"]
+mod handle;
+
+pub mod models;
+
+/// There are no forks here.
+mod fork {
+    pub(super) fn epoch() -> u64 {
+        0
+    }
+}

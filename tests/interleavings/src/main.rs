@@ -1,0 +1,126 @@
+//! Models of what threads do to each other in the library. The library's sources are compiled here a second
+//! time, with a `sync` module that hands out shuttle's primitives instead of the standard library's: a scheduler
+//! decides at every lock, wait and atomic access which thread goes on, tries many orders, and reports a failed
+//! assertion, a deadlock or a lost wake-up together with the schedule that leads to it. Schedules are drawn at
+//! random and by probabilistic concurrency testing, which finds a fault that takes few changes of thread.
+//!
+//! `interleavings [NAME]` runs the models whose name contains NAME. `TASKHOLD_SCHEDULES` says how many schedules
+//! each has.
+
+#![allow(
+    dead_code,
+    missing_docs,
+    non_camel_case_types,
+    unused_imports,
+    reason = "the library is compiled without the exports that use it"
+)]
+
+#[path = "../../../src/a2a/mod.rs"]
+mod a2a;
+#[path = "../../../src/clock.rs"]
+mod clock;
+#[path = "../../../src/error.rs"]
+mod error;
+#[path = "../../../src/events.rs"]
+mod events;
+#[path = "../../../src/fault.rs"]
+mod fault;
+mod ffi;
+#[path = "../../../src/json/mod.rs"]
+mod json;
+#[path = "../../../src/options.rs"]
+mod options;
+#[path = "../../../src/session/mod.rs"]
+mod session;
+#[path = "../../../src/store/mod.rs"]
+mod store;
+#[path = "../../../src/task/mod.rs"]
+mod task;
+#[path = "../../../src/text.rs"]
+mod text;
+#[path = "../../../src/time.rs"]
+mod time;
+
+mod model_events;
+mod model_rules;
+mod model_table;
+
+/// What `src/sync.rs` is to the library.
+mod sync {
+    use std::sync::Arc;
+
+    pub(crate) use arc_swap::Guard;
+    pub(crate) use shuttle::sync::{
+        Condvar, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard,
+    };
+
+    pub(crate) mod atomic {
+        pub(crate) use shuttle::sync::atomic::{
+            AtomicBool, AtomicI64, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering,
+        };
+    }
+
+    /// arc-swap's own, with a place before each access where the scheduler may go on with another thread.
+    pub(crate) struct ArcSwapOption<T> {
+        inner: arc_swap::ArcSwapOption<T>,
+        place: atomic::AtomicBool,
+    }
+
+    impl<T> ArcSwapOption<T> {
+        pub(crate) const fn const_empty() -> Self {
+            Self { inner: arc_swap::ArcSwapOption::const_empty(), place: atomic::AtomicBool::new(false) }
+        }
+
+        fn pass(&self) -> &arc_swap::ArcSwapOption<T> {
+            self.place.load(atomic::Ordering::SeqCst);
+            &self.inner
+        }
+
+        pub(crate) fn load(&self) -> Guard<Option<Arc<T>>> {
+            self.pass().load()
+        }
+
+        pub(crate) fn store(&self, value: Option<Arc<T>>) {
+            self.pass().store(value);
+        }
+
+        pub(crate) fn compare_and_swap(
+            &self,
+            current: &Guard<Option<Arc<T>>>,
+            new: Option<Arc<T>>,
+        ) -> Guard<Option<Arc<T>>> {
+            self.pass().compare_and_swap(&**current, new)
+        }
+    }
+}
+
+use std::time::Instant;
+
+use shuttle::scheduler::{PctScheduler, RandomScheduler};
+use shuttle::{Config, Runner};
+
+/// A model: what is modelled, and one run of it.
+type Model = (&'static str, fn());
+
+/// How many changes of thread a fault may take that the second scheduler looks for.
+const DEPTH: usize = 3;
+
+fn main() {
+    let wanted = std::env::args().nth(1).unwrap_or_default();
+    let schedules: usize = std::env::var("TASKHOLD_SCHEDULES")
+        .map_or(2000, |text| text.parse().expect("TASKHOLD_SCHEDULES is a number"));
+    // Its atomics are sequentially consistent: weaker orderings are what `orderings` and Miri look at.
+    // SAFETY: there is one thread yet.
+    unsafe { std::env::set_var("SHUTTLE_SILENCE_WARNINGS", "1") };
+    let models = [ffi::models::ALL, model_events::ALL, model_table::ALL, model_rules::ALL].concat();
+    let wanted: Vec<Model> = models.into_iter().filter(|(name, _)| name.contains(&wanted)).collect();
+    assert!(!wanted.is_empty(), "no model has such a name");
+    for (name, model) in wanted {
+        let begun = Instant::now();
+        let mut config = Config::new();
+        config.stack_size = 1 << 20;
+        Runner::new(RandomScheduler::new(schedules / 2), config.clone()).run(model);
+        Runner::new(PctScheduler::new(DEPTH, schedules - schedules / 2), config).run(model);
+        println!("ok: {name} ({schedules} schedules, {:.1} s)", begun.elapsed().as_secs_f32());
+    }
+}
