@@ -100,7 +100,10 @@ const RAW_UPDATE: &str = "UPDATE tasks SET row_version = row_version + 1, status
 impl Raw {
     fn new(schema_of: &Path, file: &Path, durability: &str) -> Self {
         let schema: Vec<String> = {
-            let connection = Connection::open(schema_of).unwrap();
+            // Never the file itself: the library would find that its locks are gone.
+            let copy = file.with_extension("schema");
+            copy_database(schema_of, &copy);
+            let connection = Connection::open(&copy).unwrap();
             let mut statement = connection
                 .prepare("SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite_%'")
                 .unwrap();

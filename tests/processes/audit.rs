@@ -99,8 +99,9 @@ pub fn round(round: u64, processes: u64) -> String {
     let mut numbers = Numbers(0xdead_beef ^ (round + 1) << 20);
     let operations = 240 / processes + 40;
     // Every other process is killed after a random number of lines, and another takes its place.
-    let lives: Vec<Option<usize>> =
-        (0..processes).map(|at| (at % 2 == 0).then(|| 1 + numbers.below(operations / 2) as usize)).collect();
+    let lives: Vec<Option<usize>> = (0..processes)
+        .map(|at| (at % 2 == 0).then(|| usize::try_from(1 + numbers.below(operations / 2)).unwrap()))
+        .collect();
     let killed = lives.iter().flatten().count();
     let said: Vec<String> = thread::scope(|scope| {
         let file = &file;
