@@ -13,33 +13,35 @@ import org.junit.jupiter.api.Test;
 /** A million calls leave no native memory behind: a string that nobody frees would show. */
 class MemoryTest {
     private static final int CALLS = 1_000_000;
-    /** Bytes of each string that goes in and comes out: one in fifty that is not freed is found. */
-    private static final int PAYLOAD = 500;
+    private static final int PAYLOAD = 2_000;
+
+    /** What compilers and allocators may take; less than any one kind of string below would leave. */
+    private static final long ALLOWED = 40_000_000;
 
     @Test
     void aMillionCallsDoNotGrowTheProcess() throws IOException, InterruptedException {
         try (TaskManager tasks = TaskManager.builder().open()) {
             String record = tasks.createTask(TaskCreation.at("/mcp", Json.quote("x".repeat(PAYLOAD))).toJson());
             String id = Json.get(record, "/task/taskId").orElseThrow();
-            calls(tasks, id, CALLS / 10);
+            calls(tasks, id, CALLS / 4);
             long before = residentBytes();
             calls(tasks, id, CALLS);
             long growth = residentBytes() - before;
-            assertTrue(growth < (long) CALLS * PAYLOAD / 50, "the process grew by " + growth + " bytes");
+            assertTrue(growth < ALLOWED, "the process grew by " + growth + " bytes");
             assertEquals("1", Json.get(tasks.findTask(id).orElseThrow(), "/revision").orElseThrow());
         }
     }
 
-    /** Of each ten calls six give a record, two find nothing, one fails with an error object, and one opens and closes. */
+    /** Of each ten calls four give a text, four fail with an error object, one finds nothing, one opens and closes. */
     private static void calls(TaskManager tasks, String id, int count) throws InterruptedException {
         for (int call = 0; call < count; call++) {
             switch (call % 10) {
-                case 0 -> assertThrows(TaskholdException.NotFound.class, () -> tasks.cancelTask("none", null, null));
-                case 1 -> tasks.openEvents(1).close();
-                case 2 -> tasks.findAuthorizedTask("/mcp", "other", id);
-                case 3 -> tasks.findTask("none");
-                case 4 -> tasks.waitTask(id, 0, Duration.ZERO);
-                case 5 -> tasks.renderTask("/mcp", null, id, Rendering.GET_RESULT, null);
+                case 0, 1, 2, 3 -> assertThrows(
+                        TaskholdException.NotFound.class, () -> tasks.cancelTask("none", null, null));
+                case 4 -> tasks.openEvents(1).close();
+                case 5 -> tasks.findAuthorizedTask("/mcp", "other", id);
+                case 6 -> tasks.waitTask(id, 0, Duration.ZERO);
+                case 7 -> tasks.renderTask("/mcp", null, id, Rendering.GET_RESULT, null);
                 default -> tasks.findTask(id);
             }
         }
