@@ -2,6 +2,8 @@
 //! indexes and settings with one prepared statement per commit, in one process and in turn. The two use files of
 //! their own beside each other, in `TASKHOLD_BENCH_FOLDER` or the current folder: the disk is part of the figure.
 
+#![allow(clippy::pedantic, clippy::type_complexity)] // Figures are rounded on purpose.
+
 mod support;
 
 use std::ffi::{CStr, CString};
