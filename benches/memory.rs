@@ -213,9 +213,10 @@ fn m3(api: &Api, table: &Table) {
                 let batch: Vec<_> = (0..1_000)
                     .map(|_| {
                         let n = numbers.below(count);
-                        let second = numbers.below(60);
-                        let text =
-                            a2a_task(&ids[n], &format!("2026-01-02T03:04:{second:02}Z"), "working", 500);
+                        let at = numbers.below(3_600_000);
+                        let (minute, second, ms) = (at / 60_000, at / 1_000 % 60, at % 1_000);
+                        let timestamp = format!("2026-01-02T03:{minute:02}:{second:02}.{ms:03}Z");
+                        let text = a2a_task(&ids[n], &timestamp, "working", 500);
                         let options = format!("{{\"expectedRevision\":{}}}", revisions[n]);
                         revisions[n] += 1;
                         (CString::new(text).unwrap(), CString::new(options).unwrap())
