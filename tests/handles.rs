@@ -76,7 +76,10 @@ fn calls_race_with_close_and_reopen_and_never_meet_another_object() {
             });
         }
         let mut played = 0;
-        while played < rounds(2000) || found.load(Ordering::Relaxed) == 0 || closed.load(Ordering::Relaxed) == 0 {
+        while played < rounds(2000)
+            || found.load(Ordering::Relaxed) == 0
+            || closed.load(Ordering::Relaxed) == 0
+        {
             let (address, _) = current.lock().expect("not poisoned").clone();
             close_manager(shared(address));
             let next = opened();
