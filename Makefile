@@ -31,7 +31,7 @@ VENV := build/python
 # The package as it lies in the tree, over the library in $(LIB).
 RUN_PYTHON := PYTHONPATH=$(CURDIR)/bindings/python/src
 
-.PHONY: help demo demo-python demo-java test test-python test-java lib install uninstall lint setup verify abidiff deny clean
+.PHONY: help demo demo-python demo-java test test-python test-java lib install uninstall lint setup verify fuzz mutants interleavings miri abidiff deny clean
 .PHONY: bench bench-python bench-java bench-peers bench-python-peers
 
 help:
@@ -45,7 +45,7 @@ help:
 	@echo 'make install      header, libraries, pkg-config file and CMake package: PREFIX=/usr/local LIBDIR=lib DESTDIR='
 	@echo 'make uninstall    takes them away again'
 	@echo 'make lint         formatting and warnings as errors, Rust, C and Python'
-	@echo 'make verify       C clients under valgrind and sanitizers, injected panics, long races, ABI, audit'
+	@echo 'make verify       all that takes long: valgrind, sanitizers, Miri, thread models, fuzzing, mutants, ABI, audit'
 	@echo 'make bench        speed, against anchors in the same process; CARGO_BENCH_ARGS="M1 M6" for some rows'
 	@echo 'make bench-java   speed of the Java binding, against a Java program that does the same'
 	@echo 'make bench-peers  speed, against other libraries; bench-python-peers: against a2a-python'
@@ -157,17 +157,13 @@ setup:
 		python3-venv mvn javac node npm
 	@echo 'Everything is there.'
 
+# CHECKS="miri fuzz" runs these only; docs/verification.md has them all, and their settings.
 verify: lib
 	@scripts/require.sh g++ nm valgrind
-	@echo 'Verifying: C and C++ clients and the demo under valgrind and with sanitizers'
-	@TASKHOLD_VALGRIND=1 $(CARGO) test --quiet --test c_clients --test conversation --test readme
-	@echo 'Verifying: injected panics'
-	@$(CARGO) test --quiet --features fault-injection --test '*faults*' --test panics
-	@echo 'Verifying: the reference model, races and the soak at length'
-	@TASKHOLD_MODEL_CASES=5000 TASKHOLD_RACE_ROUNDS=50000 TASKHOLD_SOAK=200000 \
-		$(CARGO) test --quiet --test model --test races --test soak
-	@$(MAKE) --no-print-directory abidiff deny
-	@echo 'Verified.'
+	@scripts/verify.sh $(CHECKS)
+
+fuzz mutants interleavings miri:
+	@scripts/verify.sh $@
 
 abidiff: lib
 	@scripts/require.sh gcc git abidiff

@@ -144,6 +144,7 @@ mod tests {
                 r#"{S, "history" : [2 , 3 ] , "z":0}"#,
             ),
             (r#"{S, "history" : [ 1 , 2 , 3 ] , "z":0}"#, Some(0), true, r#"{S , "z":0}"#),
+            (r#"{S,"history":[ 1 , 2 ]}"#, Some(2), true, r#"{S,"history":[ 1 , 2 ]}"#),
             (r#"{ "history": [1], S}"#, Some(0), true, "{ S}"),
             (r#"{"history":[1],"artifacts":[2],S}"#, Some(0), false, "{S}"),
             (r#"{"artifacts":[2],"history":[1],S}"#, Some(0), false, "{S}"),
