@@ -66,7 +66,7 @@ miri() {
 threads() {
     nightly rust-src || return
     export CARGO_TARGET_DIR="$target/threads" RUSTFLAGS=-Zsanitizer=thread TSAN_OPTIONS=halt_on_error=1
-    TASKHOLD_RACE_ROUNDS=2000 $cargo +nightly test --quiet -Zbuild-std --target "$(uname -m)-unknown-linux-gnu" \
+    TASKHOLD_RACE_ROUNDS=500 $cargo +nightly test --quiet -Zbuild-std --target "$(uname -m)-unknown-linux-gnu" \
         --no-default-features --test races --test handles --test events_hub
 }
 
