@@ -7,7 +7,7 @@
 
 #![forbid(unsafe_code)]
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::hash::BuildHasher as _;
 use std::sync::{Arc, Weak};
 
@@ -34,8 +34,11 @@ pub(super) trait Indexed: Row {
     /// The ordered index that listings of such rows need.
     type Index: Index<Self>;
 
-    /// The id, shared.
-    fn shared_id(&self) -> Arc<str>;
+    /// What that index orders rows of the same rank by.
+    type Key: Send + Sync;
+
+    /// The key of this row, which stays what it is as long as the row's entry lives.
+    fn key(&self) -> Self::Key;
 
     /// Which of the [`CLASSES`] counters counts it.
     fn class(&self) -> usize;
@@ -45,7 +48,7 @@ pub(super) trait Indexed: Row {
 }
 
 /// An ordered index over the entries of a table. Called with the entry's lock held.
-pub(super) trait Index<R>: Default + Send + Sync {
+pub(super) trait Index<R: Indexed>: Default + Send + Sync {
     /// A row came.
     fn inserted(&self, entry: &Arc<Entry<R>>, row: &R);
     /// A row took the place of another with the same id.
@@ -54,11 +57,12 @@ pub(super) trait Index<R>: Default + Send + Sync {
     fn removed(&self, entry: &Arc<Entry<R>>, old: &R);
 }
 
-/// A row's place.
-pub(super) struct Entry<R> {
+/// A row's place. The id is found in the row alone: a look-up that takes the row's lock for that fetches nothing
+/// from memory that it does not need anyway.
+pub(super) struct Entry<R: Indexed> {
     /// Order of insertion.
     pub(super) sequence: u64,
-    pub(super) id: Arc<str>,
+    pub(super) key: R::Key,
     cell: RwLock<Cell<R>>,
 }
 
@@ -71,7 +75,7 @@ struct Cell<R> {
 
 const NEVER: i64 = i64::MAX;
 
-impl<R: Row> Entry<R> {
+impl<R: Indexed> Entry<R> {
     /// Shows the row, unless it is removed or expired.
     pub(super) fn read<T>(&self, tick_ns: i64, visit: impl FnOnce(&R) -> T) -> Option<T> {
         let cell = read(&self.cell);
@@ -79,16 +83,48 @@ impl<R: Row> Entry<R> {
     }
 }
 
+/// The entries that are due by `tick_ns`, the first one first.
+#[expect(clippy::mutable_key_type, reason = "what an entry is ordered by never changes")]
+fn due<R: Indexed>(expiry: &ExpiryIndex<R>, tick_ns: i64) -> impl Iterator<Item = &Arc<Entry<R>>> {
+    expiry.iter().take_while(move |due| due.deadline <= tick_ns).map(|due| &due.entry)
+}
+
 fn is_alive<R: Row>(row: &R, tick_ns: i64) -> bool {
     row.expires_at().is_none_or(|deadline| tick_ns < deadline)
 }
 
-/// Entries by deadline, and by sequence among equals.
-type ExpiryIndex<R> = BTreeMap<(i64, u64), Arc<Entry<R>>>;
+/// An entry in the expiry index: by deadline, and by sequence among equals.
+struct Due<R: Indexed> {
+    deadline: i64,
+    entry: Arc<Entry<R>>,
+}
+
+impl<R: Indexed> Ord for Due<R> {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        // The entry is looked at for equal deadlines only: it is likely not in any cache.
+        self.deadline.cmp(&other.deadline).then_with(|| self.entry.sequence.cmp(&other.entry.sequence))
+    }
+}
+
+impl<R: Indexed> PartialOrd for Due<R> {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl<R: Indexed> PartialEq for Due<R> {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other).is_eq()
+    }
+}
+
+impl<R: Indexed> Eq for Due<R> {}
+
+type ExpiryIndex<R> = BTreeSet<Due<R>>;
 
 /// Two cache lines apart, since processors fetch them in pairs.
 #[repr(align(128))]
-struct Shard<R> {
+struct Shard<R: Indexed> {
     rows: RwLock<HashTable<Slot<R>>>,
     expiry: Mutex<ExpiryIndex<R>>,
     /// First key of `expiry`.
@@ -97,9 +133,33 @@ struct Shard<R> {
 }
 
 /// The hash stands beside the entry so that growing a shard follows no pointer.
-struct Slot<R> {
+struct Slot<R: Indexed> {
     hash: u64,
     entry: Arc<Entry<R>>,
+}
+
+/// The slots with this hash: one, unless two ids share all 64 bits of it.
+fn alike<R: Indexed>(rows: &HashTable<Slot<R>>, hash: u64) -> impl Iterator<Item = &Slot<R>> {
+    rows.iter_hash(hash).filter(move |slot| slot.hash == hash)
+}
+
+/// What an entry that has the hash of an id is to that id.
+enum Likeness {
+    Same,
+    Other,
+    /// Its row is gone, and it is about to leave the table: whose it was cannot be told.
+    Vacant,
+}
+
+impl<R: Row> Cell<R> {
+    #[inline]
+    fn likeness(&self, id: &str) -> Likeness {
+        match &self.row {
+            Some(row) if row.id() == id => Likeness::Same,
+            Some(_) => Likeness::Other,
+            None => Likeness::Vacant,
+        }
+    }
 }
 
 #[derive(Default)]
@@ -156,12 +216,12 @@ pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 /// What the look for an existing row came to.
-enum Attempt<R> {
+enum Attempt<R: Indexed> {
     Done,
     /// There is no row, and the decision is to store this one.
     Insert(R),
-    /// An expired or removed row is in the way.
-    InTheWay,
+    /// An expired or removed row is in the way, in this entry.
+    InTheWay(Arc<Entry<R>>),
 }
 
 /// Why a new row was not stored.
@@ -219,10 +279,7 @@ impl<R: Indexed> MemoryTable<R> {
     pub(super) fn for_each_expired(&self, tick_ns: i64, mut visit: impl FnMut(&R)) {
         for shard in self.shards.iter().filter(|shard| shard.next_expiry.load(Ordering::Relaxed) <= tick_ns) {
             // Copied out: an entry's lock comes before the index's.
-            let due: Vec<_> = lock(&shard.expiry)
-                .range(..=(tick_ns, u64::MAX))
-                .map(|(_, entry)| Arc::clone(entry))
-                .collect();
+            let due: Vec<_> = due(&lock(&shard.expiry), tick_ns).map(Arc::clone).collect();
             for entry in due {
                 if let Some(row) = read(&entry.cell).row.as_ref().filter(|row| !is_alive(*row, tick_ns)) {
                     visit(row);
@@ -235,7 +292,11 @@ impl<R: Indexed> MemoryTable<R> {
     #[cfg(test)]
     pub(super) fn due(&self) -> usize {
         let tick_ns = self.tick_ns();
-        self.shards.iter().map(|shard| lock(&shard.expiry).range(..=(tick_ns, u64::MAX)).count()).sum()
+        self.shards.iter().map(|shard| due(&lock(&shard.expiry), tick_ns).count()).sum()
+    }
+
+    fn hash(&self, id: &str) -> u64 {
+        self.hasher.hash_one(id)
     }
 
     fn shard(&self, hash: u64) -> &Shard<R> {
@@ -253,48 +314,57 @@ impl<R: Indexed> MemoryTable<R> {
         decide: &mut Decide<'_, R>,
     ) -> Result<Attempt<R>> {
         let rows = read(&shard.rows);
-        let Some(slot) = rows.find(hash, |slot| slot.hash == hash && *slot.entry.id == *id) else {
-            drop(rows);
-            return Ok(match decide(None, now)? {
-                Change::Put(row) | Change::PutUnannounced(row) => Attempt::Insert(row),
-                Change::Keep | Change::Remove => Attempt::Done,
-            });
-        };
-        let entry = &slot.entry;
-        let mut cell = write(&entry.cell);
-        let Some(old) = cell.row.as_ref().filter(|row| is_alive(*row, now.tick_ns)) else {
-            return Ok(Attempt::InTheWay);
-        };
-        match decide(Some(old), now)? {
-            Change::Keep => {}
-            Change::Put(new) | Change::PutUnannounced(new) => {
-                self.index.replaced(entry, old, &new);
-                shard.gauges.replace(old, &new);
-                match (old.takes_slot(), new.takes_slot()) {
-                    (true, false) => {
-                        self.slots.fetch_sub(1, Ordering::SeqCst);
-                    }
-                    (false, true) => {
-                        self.slots.fetch_add(1, Ordering::SeqCst);
-                    }
-                    _ => {}
-                }
-                let deadline = new.expires_at().unwrap_or(NEVER);
-                cell.row = Some(new);
-                if deadline < cell.scheduled {
-                    shard.schedule(&mut cell, entry, deadline);
-                }
+        let mut removed = None;
+        let mut is_there = false;
+        for slot in alike(&rows, hash) {
+            let entry = &slot.entry;
+            let mut cell = write(&entry.cell);
+            let old = match (cell.likeness(id), &cell.row) {
+                (Likeness::Other, _) => continue,
+                (Likeness::Same, Some(row)) if is_alive(row, now.tick_ns) => row,
+                _ => return Ok(Attempt::InTheWay(Arc::clone(entry))),
+            };
+            is_there = true;
+            match decide(Some(old), now)? {
+                Change::Keep => {}
+                Change::Put(new) | Change::PutUnannounced(new) => self.replace(shard, entry, &mut cell, new),
+                Change::Remove => removed = Some((Arc::clone(entry), self.take(shard, &mut cell, entry))),
             }
-            Change::Remove => {
-                let entry = Arc::clone(entry);
-                let removed = self.take(shard, &mut cell, &entry);
-                drop(cell);
-                drop(rows);
-                shard.unhook(hash, &entry);
-                drop(removed);
+            break;
+        }
+        drop(rows);
+        if let Some((entry, _row)) = removed {
+            shard.unhook(hash, &entry);
+        }
+        if is_there {
+            return Ok(Attempt::Done);
+        }
+        Ok(match decide(None, now)? {
+            Change::Put(row) | Change::PutUnannounced(row) => Attempt::Insert(row),
+            Change::Keep | Change::Remove => Attempt::Done,
+        })
+    }
+
+    /// Puts a row in the place of the one that is there.
+    fn replace(&self, shard: &Shard<R>, entry: &Arc<Entry<R>>, cell: &mut Cell<R>, new: R) {
+        if let Some(old) = &cell.row {
+            self.index.replaced(entry, old, &new);
+            shard.gauges.replace(old, &new);
+            match (old.takes_slot(), new.takes_slot()) {
+                (true, false) => {
+                    self.slots.fetch_sub(1, Ordering::SeqCst);
+                }
+                (false, true) => {
+                    self.slots.fetch_add(1, Ordering::SeqCst);
+                }
+                _ => {}
             }
         }
-        Ok(Attempt::Done)
+        let deadline = new.expires_at().unwrap_or(NEVER);
+        cell.row = Some(new);
+        if deadline < cell.scheduled {
+            shard.schedule(cell, entry, deadline);
+        }
     }
 
     /// Takes the row out of its cell and out of every index but the hash table. The cell's lock is held.
@@ -318,7 +388,8 @@ impl<R: Indexed> MemoryTable<R> {
         limit: Option<u64>,
     ) -> std::result::Result<(), NotInserted<R>> {
         let mut rows = write(&shard.rows);
-        if rows.find(hash, |slot| slot.hash == hash && *slot.entry.id == *row.id()).is_some() {
+        let is_other = |slot: &Slot<R>| matches!(read(&slot.entry.cell).likeness(row.id()), Likeness::Other);
+        if !alike(&rows, hash).all(is_other) {
             return Err(NotInserted::Taken);
         }
         // Only now: a row that is refused for its id must not keep another out for a moment.
@@ -327,7 +398,7 @@ impl<R: Indexed> MemoryTable<R> {
         }
         let entry = Arc::new(Entry {
             sequence: self.sequence.fetch_add(1, Ordering::Relaxed) + 1,
-            id: row.shared_id(),
+            key: row.key(),
             cell: RwLock::new(Cell { row: None, scheduled: NEVER }),
         });
         let mut cell = write(&entry.cell);
@@ -388,7 +459,7 @@ impl<R: Indexed> MemoryTable<R> {
         let mut removed = 0;
         while removed < most {
             let Some(entry) = shard.first_due(tick_ns) else { break };
-            if self.retire(shard, &entry, tick_ns) {
+            if self.retire_due(shard, &entry, tick_ns) {
                 removed += 1;
             }
         }
@@ -400,17 +471,24 @@ impl<R: Indexed> MemoryTable<R> {
     fn sweep_a_few(&self, shard: &Shard<R>, tick_ns: i64) {
         for _ in 0..SWEEP_PER_CALL {
             let Some(entry) = shard.first_due(tick_ns) else { break };
-            self.retire(shard, &entry, tick_ns);
+            self.retire_due(shard, &entry, tick_ns);
         }
     }
 
+    /// [`Self::retire`] for an entry that came out of the expiry index, where only rows are that were not taken.
+    fn retire_due(&self, shard: &Shard<R>, entry: &Arc<Entry<R>>, tick_ns: i64) -> bool {
+        let hash = read(&entry.cell).row.as_ref().map(|row| self.hash(row.id()));
+        // Without a row it was taken just now, by someone who also unhooks it.
+        hash.is_some_and(|hash| self.retire(shard, hash, entry, tick_ns))
+    }
+
     /// Removes the row of `entry` if it expired; moves it to its deadline in the expiry index if it did not.
-    fn retire(&self, shard: &Shard<R>, entry: &Arc<Entry<R>>, tick_ns: i64) -> bool {
+    fn retire(&self, shard: &Shard<R>, hash: u64, entry: &Arc<Entry<R>>, tick_ns: i64) -> bool {
         let mut cell = write(&entry.cell);
         let Some(row) = &cell.row else {
             drop(cell);
             // Whoever took the row is about to unhook the entry, unless this comes first.
-            shard.unhook(self.hasher.hash_one(&*entry.id), entry);
+            shard.unhook(hash, entry);
             return false;
         };
         if is_alive(row, tick_ns) {
@@ -420,7 +498,7 @@ impl<R: Indexed> MemoryTable<R> {
         }
         let expired = self.take(shard, &mut cell, entry);
         drop(cell);
-        shard.unhook(self.hasher.hash_one(&*entry.id), entry);
+        shard.unhook(hash, entry);
         if let Some(row) = expired {
             self.tell_listeners(&row);
         }
@@ -439,11 +517,10 @@ impl<R: Indexed> MemoryTable<R> {
     /// A row that was looked up has expired: removes it.
     #[cold]
     fn retire_by_id(&self, shard: &Shard<R>, hash: u64, id: &str, tick_ns: i64) {
-        let entry = read(&shard.rows)
-            .find(hash, |slot| slot.hash == hash && *slot.entry.id == *id)
-            .map(|slot| Arc::clone(&slot.entry));
+        let is_same = |slot: &&Slot<R>| matches!(read(&slot.entry.cell).likeness(id), Likeness::Same);
+        let entry = alike(&read(&shard.rows), hash).find(is_same).map(|slot| Arc::clone(&slot.entry));
         if let Some(entry) = entry {
-            self.retire(shard, &entry, tick_ns);
+            self.retire(shard, hash, &entry, tick_ns);
         }
     }
 }
@@ -455,11 +532,13 @@ impl<R: Indexed> Shard<R> {
             return;
         }
         let mut expiry = lock(&self.expiry);
+        let mut due = Due { deadline: cell.scheduled, entry: Arc::clone(entry) };
         if cell.scheduled != NEVER {
-            expiry.remove(&(cell.scheduled, entry.sequence));
+            expiry.remove(&due);
         }
+        due.deadline = deadline;
         if deadline != NEVER {
-            expiry.insert((deadline, entry.sequence), Arc::clone(entry));
+            expiry.insert(due);
         }
         cell.scheduled = deadline;
         self.note_next(&expiry);
@@ -472,11 +551,12 @@ impl<R: Indexed> Shard<R> {
             return None;
         }
         let expiry = lock(&self.expiry);
-        expiry.first_key_value().filter(|(key, _)| key.0 <= tick_ns).map(|(_, entry)| Arc::clone(entry))
+        due(&expiry, tick_ns).next().map(Arc::clone)
     }
 
+    #[expect(clippy::mutable_key_type, reason = "what an entry is ordered by never changes")]
     fn note_next(&self, expiry: &ExpiryIndex<R>) {
-        let next = expiry.first_key_value().map_or(NEVER, |(&(deadline, _), _)| deadline);
+        let next = expiry.first().map_or(NEVER, |due| due.deadline);
         self.next_expiry.store(next, Ordering::Relaxed);
     }
 
@@ -497,34 +577,32 @@ impl<R: Indexed> Shard<R> {
 }
 
 impl<R: Indexed> Table<R> for MemoryTable<R> {
-    fn read(&self, id: &str, visit: &mut dyn FnMut(&R, i64)) -> Result<bool> {
-        let hash = self.hasher.hash_one(id);
+    fn read(&self, id: &str, visit: &mut dyn FnMut(&R)) -> Result<bool> {
+        let hash = self.hash(id);
         let shard = self.shard(hash);
-        let tick_ns = self.clock.tick_ns();
+        let recent_tick_ns = self.clock.recent_tick_ns();
         let (mut found, mut expired) = (false, false);
-        {
-            let rows = read(&shard.rows);
-            if let Some(slot) = rows.find(hash, |slot| slot.hash == hash && *slot.entry.id == *id) {
-                let cell = read(&slot.entry.cell);
-                if let Some(row) = &cell.row {
-                    if is_alive(row, tick_ns) {
-                        found = true;
-                        visit(row, tick_ns);
-                    } else {
-                        expired = true;
-                    }
-                }
+        for slot in alike(&read(&shard.rows), hash) {
+            let cell = read(&slot.entry.cell);
+            let Some(row) = cell.row.as_ref().filter(|row| row.id() == id) else { continue };
+            // The schedule is never later than the row's deadline.
+            if self.clock.is_before(cell.scheduled, recent_tick_ns) || is_alive(row, self.tick_ns()) {
+                found = true;
+                visit(row);
+            } else {
+                expired = true;
             }
+            break;
         }
         if expired {
-            self.retire_by_id(shard, hash, id, tick_ns);
+            self.retire_by_id(shard, hash, id, self.tick_ns());
         }
-        self.sweep_a_few(shard, tick_ns);
+        self.sweep_a_few(shard, recent_tick_ns);
         Ok(found)
     }
 
     fn transact(&self, id: &str, limit: Option<u64>, decide: &mut Decide<'_, R>) -> Result<()> {
-        let hash = self.hasher.hash_one(id);
+        let hash = self.hash(id);
         let shard = self.shard(hash);
         loop {
             let now = self.clock.now();
@@ -533,7 +611,9 @@ impl<R: Indexed> Table<R> for MemoryTable<R> {
                     self.sweep_a_few(shard, now.tick_ns);
                     return Ok(());
                 }
-                Attempt::InTheWay => self.retire_by_id(shard, hash, id, now.tick_ns),
+                Attempt::InTheWay(entry) => {
+                    self.retire(shard, hash, &entry, now.tick_ns);
+                }
                 Attempt::Insert(row) => {
                     if self.insert_making_room(shard, hash, row, limit)? {
                         // Insertions walk over all shards, so that rows expire even where nobody looks.
