@@ -7,7 +7,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::super::{TaskQuery, TaskRow, TaskTable};
-use super::table::{Entry, Index, Indexed, MemoryTable, lock};
+use super::shard::{Entry, lock};
+use super::table::{Index, Indexed, MemoryTable};
 use crate::error::Result;
 use crate::sync::Mutex;
 

@@ -14,7 +14,8 @@ use std::sync::Arc;
 use hashbrown::{DefaultHashBuilder, HashMap};
 
 use super::super::{A2aFound, A2aPosition, A2aQuery, A2aRow, A2aTable, SessionRow, is_too_roomy};
-use super::table::{Entry, Index, Indexed, MemoryTable, read, write};
+use super::shard::{Entry, read, write};
+use super::table::{Index, Indexed, MemoryTable};
 use crate::error::Result;
 use crate::sync::RwLock;
 
