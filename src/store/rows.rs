@@ -150,9 +150,9 @@ impl SessionRow {
         if self.pins == 0 { first_tick_beyond(since, self.idle_timeout_ms) } else { None }
     }
 
-    /// The tick from which on its initialization takes too long, if it can.
+    /// The tick from which on its initialization takes too long, if it can. A terminated session is not waited for.
     pub fn initialization_overdue_at(&self) -> Option<i64> {
-        if self.initialized {
+        if self.initialized || self.terminated {
             None
         } else {
             first_tick_beyond(self.created_tick_ns, self.initialization_timeout_ms)

@@ -444,7 +444,10 @@ impl<R: Indexed> Table<R> for MemoryTable<R> {
 
     fn watch_expiry(&self, listener: Weak<dyn ExpiryListener<R>>) {
         let mut listeners = write(&self.listeners);
-        listeners.retain(|known| known.strong_count() > 0);
+        // Only when there is no more room: opening many must not look at each of them each time.
+        if listeners.len() == listeners.capacity() {
+            listeners.retain(|known| known.strong_count() > 0);
+        }
         listeners.push(listener);
         self.has_listeners.store(true, Ordering::Relaxed);
     }
