@@ -13,7 +13,7 @@ from ctypes import POINTER, byref, c_char_p, c_int32, c_int64, c_uint32, c_uint6
 from pathlib import Path
 from typing import Any, Final
 
-from ._errors import InvalidArgumentError, TaskholdError, UnsupportedError, from_native
+from ._errors import InvalidArgumentError, TaskholdError, from_native
 
 ABI_VERSION: Final = 1
 WAIT_FOREVER: Final = 0xFFFF_FFFF
