@@ -195,6 +195,7 @@ bench-python: lib
 	@scripts/require.sh $(PYTHON)
 	@echo 'Measuring: the Python package against the C calls below it'
 	@$(RUN_PYTHON) $(PYTHON) bindings/python/benches/overhead.py
+	@$(RUN_PYTHON) $(PYTHON) bindings/python/benches/waiting.py
 
 bench-python-peers: lib $(VENV)-peers/installed
 	@echo 'Measuring: the Python package against a2a-python'

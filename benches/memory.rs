@@ -204,7 +204,8 @@ fn m3(api: &Api, table: &Table) {
                 .map(|id| (id.clone(), (0, Arc::from(payload(500)))))
                 .collect::<HashMap<String, (u64, Arc<str>)>>(),
         );
-        // Each save moves the task to a later status timestamp, as real ones do.
+        // Each save moves the task to a status timestamp that is later than all others, as real ones do.
+        let mut at = 0;
         let mut numbers = Numbers(17);
         let mut revisions = vec![1u64; count];
         let figures = interleaved(
@@ -213,8 +214,8 @@ fn m3(api: &Api, table: &Table) {
                 let batch: Vec<_> = (0..1_000)
                     .map(|_| {
                         let n = numbers.below(count);
-                        let at = numbers.below(3_600_000);
-                        let (minute, second, ms) = (at / 60_000, at / 1_000 % 60, at % 1_000);
+                        at += 1;
+                        let (minute, second, ms) = (at / 60_000 % 60, at / 1_000 % 60, at % 1_000);
                         let timestamp = format!("2026-01-02T03:{minute:02}:{second:02}.{ms:03}Z");
                         let text = a2a_task(&ids[n], &timestamp, "working", 500);
                         let options = format!("{{\"expectedRevision\":{}}}", revisions[n]);

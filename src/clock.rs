@@ -58,6 +58,30 @@ impl Clock {
         }
     }
 
+    /// The monotonic clock, cheaply: never ahead of [`Self::tick_ns`], and a few milliseconds behind it. For
+    /// what need not be on time.
+    #[inline]
+    pub fn recent_tick_ns(&self) -> i64 {
+        match self {
+            Self::System => system_recent_tick_ns(),
+            Self::Manual(clock) => clock.now().tick_ns,
+        }
+    }
+
+    /// Whether `deadline_ns` is still to come. Exact; with a recent tick at hand this asks the hardware only when
+    /// the deadline is close.
+    #[inline]
+    pub fn is_before(&self, deadline_ns: i64, recent_tick_ns: i64) -> bool {
+        /// Far more than a recent tick is ever behind.
+        const CLOSE_NS: i64 = 1_000 * NANOS_PER_MILLI;
+        match self {
+            Self::System => {
+                recent_tick_ns < deadline_ns.saturating_sub(CLOSE_NS) || system_tick_ns() < deadline_ns
+            }
+            Self::Manual(_) => recent_tick_ns < deadline_ns,
+        }
+    }
+
     /// Lets `sleeper` be woken whenever this clock is moved. The system's clock moves by itself: a sleeper
     /// there sets a timer of its own.
     pub fn watch(&self, sleeper: Weak<dyn Wake>) {
@@ -87,6 +111,19 @@ fn system_wall_ms() -> i64 {
 fn system_tick_ns() -> i64 {
     let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
     now.tv_sec.saturating_mul(1_000 * NANOS_PER_MILLI).saturating_add(now.tv_nsec)
+}
+
+/// The same clock as of the kernel's last tick, which is read without asking the hardware.
+#[cfg(target_os = "linux")]
+#[inline]
+fn system_recent_tick_ns() -> i64 {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::MonotonicCoarse);
+    now.tv_sec.saturating_mul(1_000 * NANOS_PER_MILLI).saturating_add(now.tv_nsec)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn system_recent_tick_ns() -> i64 {
+    system_tick_ns()
 }
 
 #[cfg(not(target_os = "linux"))]

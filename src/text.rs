@@ -3,6 +3,8 @@
 
 #![forbid(unsafe_code)]
 
+use crate::time::TIMESTAMP_LENGTH;
+
 /// UTF-8 text under construction, with [`Text::HEADER`] unused bytes in front of it.
 #[derive(Debug)]
 pub struct Text {
@@ -38,13 +40,15 @@ impl Text {
     }
 
     /// Appends one integer in decimal digits.
-    pub fn push_int(&mut self, value: impl Into<i128>) {
-        let value: i128 = value.into();
-        let mut buffer = itoa::Buffer::new();
-        match u64::try_from(value) {
-            Ok(value) => self.push_str(buffer.format(value)),
-            Err(_) => self.push_str(buffer.format(value)),
-        }
+    #[inline]
+    pub fn push_int(&mut self, value: impl itoa::Integer) {
+        self.push_str(itoa::Buffer::new().format(value));
+    }
+
+    /// Appends a timestamp as [`crate::time::format_timestamp`] gives it.
+    #[inline]
+    pub fn push_timestamp(&mut self, timestamp: &[u8; TIMESTAMP_LENGTH]) {
+        self.push_str(std::str::from_utf8(timestamp).unwrap_or_default());
     }
 
     /// Appends `text` as a JSON string, quotes included.

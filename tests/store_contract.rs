@@ -56,7 +56,7 @@ fn put(table: &dyn Table<SessionRow>, id: &str, limit: Option<u64>, idle_timeout
 
 fn version(table: &dyn Table<SessionRow>, id: &str) -> Option<u64> {
     let mut version = None;
-    assert_eq!(table.read(id, &mut |row, _| version = Some(row.version)).unwrap(), version.is_some());
+    assert_eq!(table.read(id, &mut |row| version = Some(row.version)).unwrap(), version.is_some());
     version
 }
 

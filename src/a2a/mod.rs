@@ -92,7 +92,7 @@ impl StateProvider {
         check_identifier(task_id, "task_id")?;
         let view = list::parse_get_params(params)?;
         let mut answer = None;
-        self.table.read(task_id, &mut |row, _| {
+        self.table.read(task_id, &mut |row| {
             if row.owner.as_deref() != owner {
                 return;
             }
@@ -129,7 +129,9 @@ impl StateProvider {
     pub fn task_liveness(&self, task_id: &str) -> Result<Liveness> {
         check_identifier(task_id, "task_id")?;
         let mut answer = Liveness::Absent;
-        self.table.read(task_id, &mut |row, tick_ns| {
+        // Before the read: a task that becomes final after this is one that just did.
+        let tick_ns = self.table.now()?.tick_ns;
+        self.table.read(task_id, &mut |row| {
             answer = liveness::liveness(row, self.options.grace_period_ms, tick_ns);
         })?;
         Ok(answer)

@@ -79,6 +79,14 @@ impl Out<*mut c_char> {
         }
     }
 
+    /// Hands out what `text` gives, if the host wants it.
+    #[inline]
+    pub(super) fn give_with(self, text: impl FnOnce() -> Text) {
+        if self.is_wanted() {
+            self.set(string::hand_out(text()));
+        }
+    }
+
     /// Hands `text` out, if there is one; else the out-parameter stays NULL.
     #[inline]
     pub(super) fn give_optional(self, text: Option<Text>) {

@@ -108,7 +108,8 @@ pub unsafe extern "C" fn taskhold_manager_mark_task_working(
                 optional_text("options", options)?,
             )
         };
-        record.give(manager.mark_task_working(task_id, status_message, options)?);
+        let changed = manager.mark_task_working(task_id, status_message, options)?;
+        record.give_with(|| changed.to_text());
         Ok(())
     })
 }
@@ -155,7 +156,8 @@ pub unsafe extern "C" fn taskhold_manager_request_task_input(
                 optional_text("options", options)?,
             )
         };
-        record.give(manager.request_task_input(task_id, input_requests, status_message, options)?);
+        let changed = manager.request_task_input(task_id, input_requests, status_message, options)?;
+        record.give_with(|| changed.to_text());
         Ok(())
     })
 }
@@ -199,7 +201,8 @@ pub unsafe extern "C" fn taskhold_manager_complete_task(
                 optional_text("options", options)?,
             )
         };
-        record.give(manager.complete_task(task_id, result, status_message, options)?);
+        let changed = manager.complete_task(task_id, result, status_message, options)?;
+        record.give_with(|| changed.to_text());
         Ok(())
     })
 }
@@ -240,7 +243,8 @@ pub unsafe extern "C" fn taskhold_manager_fail_task(
                 optional_text("options", options)?,
             )
         };
-        record.give(manager.fail_task(task_id, failure, status_message, options)?);
+        let changed = manager.fail_task(task_id, failure, status_message, options)?;
+        record.give_with(|| changed.to_text());
         Ok(())
     })
 }
@@ -279,7 +283,8 @@ pub unsafe extern "C" fn taskhold_manager_cancel_task(
                 optional_text("options", options)?,
             )
         };
-        record.give(manager.cancel_task(task_id, status_message, options)?);
+        let changed = manager.cancel_task(task_id, status_message, options)?;
+        record.give_with(|| changed.to_text());
         Ok(())
     })
 }

@@ -43,7 +43,7 @@ impl Handle for taskhold_session_store {
 ///  - `idleTimeoutMs` (86400000; 0: never): a session that was idle for longer expires.
 ///  - `concurrentSessionLimit` (8192; 0: none): how many sessions may be there, terminated ones not counted.
 ///  - `initializationTimeoutMs` (60000; 0: off): a session that is not initialized after this time expires,
-///    pinned or not.
+///    pinned or not. A terminated one stays for one idle timeout, as every terminated session does.
 ///  - `keepExpired` (0): how many of the sessions that this process removed by expiry are kept for
 ///    taskhold_session_store_take_expired().
 ///

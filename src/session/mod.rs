@@ -186,7 +186,7 @@ impl SessionStore {
 
     fn find(&self, session_id: &str, visible: &dyn Fn(&SessionRow) -> bool) -> Result<Option<Text>> {
         let mut found = None;
-        self.table.read(session_id, &mut |row, _| {
+        self.table.read(session_id, &mut |row| {
             if visible(row) {
                 found = Some(Text::from(&*row.snapshot));
             }

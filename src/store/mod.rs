@@ -8,10 +8,12 @@ pub mod memory;
 mod rows;
 #[cfg(feature = "sqlite")]
 pub mod sqlite;
+mod task_texts;
 
 use std::sync::{Arc, Weak};
 
-pub use self::rows::{A2aRow, ArrayIndex, InputState, Member, SessionRow, TaskCreation, TaskRow, TaskStatus};
+pub use self::rows::{A2aRow, ArrayIndex, InputState, Member, SessionRow, TaskRow, TaskStatus};
+pub use self::task_texts::{TaskCreation, TaskTexts};
 use crate::clock::{Clock, Now};
 use crate::error::{Error, Reason, Result};
 use crate::events::Hub;
@@ -62,9 +64,8 @@ pub trait ExpiryListener<R>: Send + Sync {
 
 /// The rows of one kind under one name. Managers with the same name over one store share a table.
 pub trait Table<R: Row>: Send + Sync {
-    /// Shows the unexpired row `id` to `visit`, with the tick of this reading. False when there is none.
-    /// `visit` must not call the store.
-    fn read(&self, id: &str, visit: &mut dyn FnMut(&R, i64)) -> Result<bool>;
+    /// Shows the unexpired row `id` to `visit`. False when there is none. `visit` must not call the store.
+    fn read(&self, id: &str, visit: &mut dyn FnMut(&R)) -> Result<bool>;
 
     /// One atomic read-transition-write: shows the unexpired row `id`, or `None`, to `decide`, and does what
     /// it says. `decide` may run more than once (a backend that lost a race tries again) and must not call

@@ -3,14 +3,11 @@
 
 #![forbid(unsafe_code)]
 
-use std::borrow::Cow;
 use std::sync::Arc;
 
 use super::Row;
+use super::task_texts::TaskTexts;
 use crate::clock::NANOS_PER_MILLI;
-use crate::error::{Error, Reason, Result};
-use crate::json::Value;
-use crate::text::Text;
 
 /// The status of an MCP task, in the extension's order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -54,118 +51,6 @@ impl TaskStatus {
     }
 }
 
-/// What a task keeps from its creation; never changes. One text holds it all in the form and order in which
-/// a record shows it: a record takes it in one piece, and every part is a slice of it.
-#[derive(Clone, Debug)]
-pub struct TaskCreation {
-    text: Arc<str>,
-    endpoint_end: u32,
-    partition_end: u32,
-    origin_end: u32,
-    /// Where `metadata` ends, or `origin` when there is none.
-    metadata_end: u32,
-}
-
-const ENDPOINT: &str = ",\"endpoint\":";
-const PARTITION: &str = ",\"authorizationPartition\":";
-const ORIGIN: &str = ",\"origin\":";
-const METADATA: &str = ",\"metadata\":";
-const DECLARED: &str = ",\"declaredInputRequests\":";
-const CANCELATION: &str = ",\"cancelationRequested\":";
-
-impl TaskCreation {
-    /// `partition` `None` is the anonymous one; `origin`, `metadata` (an object) and
-    /// `declared_input_requests` (an array of strings) are JSON texts.
-    pub fn new(
-        endpoint: &str,
-        partition: Option<&str>,
-        origin: &str,
-        metadata: Option<&str>,
-        declared_input_requests: Option<&str>,
-    ) -> Result<Self> {
-        let payloads = [Some(origin), metadata, declared_input_requests];
-        let mut text = Text::with_capacity(
-            payloads.iter().flatten().map(|part| part.len()).sum::<usize>()
-                + [endpoint, partition.unwrap_or_default()].iter().map(|name| name.len() + 2).sum::<usize>()
-                + 128,
-        );
-        text.push_str(ENDPOINT);
-        text.push_json_string(endpoint);
-        let endpoint_end = text.len();
-        text.push_str(PARTITION);
-        text.push_json_string_or_null(partition);
-        let partition_end = text.len();
-        text.push_str(ORIGIN);
-        text.push_str(origin);
-        let origin_end = text.len();
-        if let Some(metadata) = metadata {
-            text.push_str(METADATA);
-            text.push_str(metadata);
-        }
-        let metadata_end = text.len();
-        if let Some(declared) = declared_input_requests {
-            text.push_str(DECLARED);
-            text.push_str(declared);
-        }
-        text.push_str(CANCELATION);
-        let offset = |at: usize| {
-            u32::try_from(at).map_err(|_| {
-                Error::new(Reason::PayloadTooLarge, "the creation has more bytes than the limit")
-                    .with_limit(u64::from(u32::MAX))
-            })
-        };
-        Ok(Self {
-            endpoint_end: offset(endpoint_end)?,
-            partition_end: offset(partition_end)?,
-            origin_end: offset(origin_end)?,
-            metadata_end: offset(metadata_end)?,
-            text: text.as_str().into(),
-        })
-    }
-
-    /// Endpoint of the tool call.
-    pub fn endpoint(&self) -> Cow<'_, str> {
-        Value::trusted(self.slice(ENDPOINT.len(), self.endpoint_end)).as_str().unwrap_or_default()
-    }
-
-    /// Authorization partition; `None` is the anonymous one.
-    pub fn partition(&self) -> Option<Cow<'_, str>> {
-        Value::trusted(self.slice(self.endpoint_end as usize + PARTITION.len(), self.partition_end)).as_str()
-    }
-
-    /// Origin: JSON text.
-    pub fn origin(&self) -> &str {
-        self.slice(self.partition_end as usize + ORIGIN.len(), self.origin_end)
-    }
-
-    /// Metadata: JSON text of an object, if given.
-    pub fn metadata(&self) -> Option<&str> {
-        (self.metadata_end > self.origin_end)
-            .then(|| self.slice(self.origin_end as usize + METADATA.len(), self.metadata_end))
-    }
-
-    /// Declared input requests: JSON text of an array of strings, if given.
-    pub fn declared_input_requests(&self) -> Option<&str> {
-        let rest = &self.text[self.metadata_end as usize..self.text.len() - CANCELATION.len()];
-        rest.strip_prefix(DECLARED)
-    }
-
-    /// Whether the task was created for exactly this endpoint and partition.
-    pub fn belongs_to(&self, endpoint: &str, partition: Option<&str>) -> bool {
-        self.endpoint() == endpoint && self.partition().as_deref() == partition
-    }
-
-    /// The members of a record from `endpoint` on, each with a comma before it, up to the value of
-    /// `cancelationRequested`.
-    pub fn record_members(&self) -> &str {
-        &self.text
-    }
-
-    fn slice(&self, start: usize, end: u32) -> &str {
-        &self.text[start..end as usize]
-    }
-}
-
 /// One member of a JSON object: its key with quotes and escapes as it came, and its value's text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Member {
@@ -189,12 +74,8 @@ pub struct InputState {
 /// An MCP task.
 #[derive(Clone, Debug)]
 pub struct TaskRow {
-    /// Random UUID.
-    pub id: Arc<str>,
-    /// What was given at creation.
-    pub creation: TaskCreation,
-    /// Wall time of creation, ms.
-    pub created_ms: i64,
+    /// Its id, a random UUID; when it was created and with what; its result (completed) or error (failed).
+    pub texts: TaskTexts,
     /// Tick of creation.
     pub created_tick_ns: i64,
     /// Wall time of the last update, ms; never goes back.
@@ -211,17 +92,13 @@ pub struct TaskRow {
     pub revision: u64,
     /// Whether the client asked for cancelation.
     pub cancelation_requested: bool,
-    /// Result (completed) or error (failed): JSON text.
-    pub outcome: Option<Arc<str>>,
     /// Input rounds, once there was one.
     pub input: Option<Arc<InputState>>,
-    /// The text of a record around its payload, if it is kept rendered: an affair of `task::render`.
-    pub rendered: Option<Arc<str>>,
 }
 
 impl Row for TaskRow {
     fn id(&self) -> &str {
-        &self.id
+        self.texts.id()
     }
 
     fn expires_at(&self) -> Option<i64> {
@@ -273,9 +150,9 @@ impl SessionRow {
         if self.pins == 0 { first_tick_beyond(since, self.idle_timeout_ms) } else { None }
     }
 
-    /// The tick from which on its initialization takes too long, if it can.
+    /// The tick from which on its initialization takes too long, if it can. A terminated session is not waited for.
     pub fn initialization_overdue_at(&self) -> Option<i64> {
-        if self.initialized {
+        if self.initialized || self.terminated {
             None
         } else {
             first_tick_beyond(self.created_tick_ns, self.initialization_timeout_ms)

@@ -32,12 +32,12 @@ impl<'a> Caller<'a> {
 
     /// Whether the task is this caller's: both must match exactly.
     pub(crate) fn owns(self, row: &TaskRow) -> bool {
-        row.creation.belongs_to(self.endpoint, self.partition)
+        row.texts.belongs_to(self.endpoint, self.partition)
     }
 }
 
 /// Reads the `creation` of a task. Each payload in it may have `maximum_bytes`.
-pub(crate) fn parse_creation(text: &str, maximum_bytes: u64) -> Result<TaskCreation> {
+pub(crate) fn parse_creation(text: &str, maximum_bytes: u64) -> Result<TaskCreation<'_>> {
     let document_bytes = maximum_bytes.saturating_mul(2).saturating_add(CREATION_ENVELOPE_BYTES);
     if text.len() as u64 > document_bytes {
         return Err(too_large(maximum_bytes));
@@ -60,7 +60,13 @@ pub(crate) fn parse_creation(text: &str, maximum_bytes: u64) -> Result<TaskCreat
         _ => Err(invalid("metadata", "the metadata must be an object")),
     });
     let declared = object.get("declaredInputRequests").map(check_declared_input_requests);
-    TaskCreation::new(&endpoint, partition.as_deref(), origin, metadata.transpose()?, declared.transpose()?)
+    Ok(TaskCreation {
+        endpoint,
+        partition,
+        origin,
+        metadata: metadata.transpose()?,
+        declared_input_requests: declared.transpose()?,
+    })
 }
 
 fn payload<'a>(value: Value<'a>, key: &str, maximum_bytes: u64) -> Result<&'a str> {
@@ -91,7 +97,7 @@ fn check_declared_input_requests(declared: Value<'_>) -> Result<&str> {
 }
 
 /// Reads a result: an object whose `resultType`, if there, is `complete`.
-pub(crate) fn parse_result(text: &str, maximum_bytes: u64) -> Result<Arc<str>> {
+pub(crate) fn parse_result(text: &str, maximum_bytes: u64) -> Result<&str> {
     let mut is_complete = true;
     let result = json::parse_members(text, maximum_bytes, &mut |member| {
         if member.key() == "resultType" {
@@ -105,11 +111,11 @@ pub(crate) fn parse_result(text: &str, maximum_bytes: u64) -> Result<Arc<str>> {
         )
         .with_key("result"));
     }
-    Ok(result.text().into())
+    Ok(result.text())
 }
 
 /// Reads a failure: a JSON-RPC error object.
-pub(crate) fn parse_failure(text: &str, maximum_bytes: u64) -> Result<Arc<str>> {
+pub(crate) fn parse_failure(text: &str, maximum_bytes: u64) -> Result<&str> {
     let failure = json::parse(text, maximum_bytes)?;
     let has_code = failure.get("code").is_some_and(is_integer);
     let has_message = failure.get("message").is_some_and(|message| message.kind() == Kind::String);
@@ -120,7 +126,7 @@ pub(crate) fn parse_failure(text: &str, maximum_bytes: u64) -> Result<Arc<str>> 
         )
         .with_key("failure"));
     }
-    Ok(failure.text().into())
+    Ok(failure.text())
 }
 
 /// Reads a status message: any text.

@@ -89,7 +89,7 @@ pub(crate) fn check_delivery(
             requests.filter_map(|request| InputKind::of_request(Value::trusted(&request.value))).collect();
         move |kind: InputKind| kinds.contains(&kind)
     };
-    if let Some(declared) = row.creation.declared_input_requests() {
+    if let Some(declared) = row.texts.declared_input_requests() {
         let declared: Vec<_> = Value::trusted(declared)
             .elements()
             .filter_map(|name| InputKind::from_name(name.as_str()?.as_ref()))

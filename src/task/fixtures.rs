@@ -33,8 +33,7 @@ pub(super) fn text(text: &str) -> Arc<str> {
 pub(super) fn created_with(creation: &str) -> TaskRow {
     let creation = arguments::parse_creation(creation, 1 << 20).unwrap();
     let options = ManagerOptions::parse(None, true).unwrap();
-    let id = text("786512e2-9e0d-44bd-8f29-789f320fe840");
-    transitions::create(id, creation, &options, at(0))
+    transitions::create("786512e2-9e0d-44bd-8f29-789f320fe840", &creation, &options, at(0)).unwrap()
 }
 
 pub(super) fn created() -> TaskRow {
@@ -69,7 +68,7 @@ pub(super) fn value(text: &str) -> Value<'_> {
     json::parse(text, 1 << 20).unwrap()
 }
 
-pub(super) fn ended(row: &TaskRow, ending: &Ending) -> TaskRow {
+pub(super) fn ended(row: &TaskRow, ending: Ending<'_>) -> TaskRow {
     put(transitions::end(row, ending, None, ANY, at(3)))
 }
 
@@ -79,9 +78,9 @@ pub(super) fn every_state() -> Vec<(&'static str, TaskRow)> {
     let asking = asked(&working, &format!("{{\"a\":{FORM},\"b\":{ROOTS}}}"), Some("two questions"));
     let half = answered(&asking, &answers(&["a"]));
     let full = answered(&asked(&working, &format!("{{\"a\":{FORM}}}"), None), &answers(&["a"]));
-    let completed = ended(&half, &Ending::Completed(text(r#"{"content":[]}"#)));
-    let failed = ended(&asking, &Ending::Failed(text(r#"{"code":-32603,"message":"x"}"#)));
-    let cancelled = ended(&working, &Ending::Cancelled);
+    let completed = ended(&half, Ending::Completed(r#"{"content":[]}"#));
+    let failed = ended(&asking, Ending::Failed(r#"{"code":-32603,"message":"x"}"#));
+    let cancelled = ended(&working, Ending::Cancelled);
     vec![
         ("working", working),
         ("working, untaken", full),

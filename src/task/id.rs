@@ -3,21 +3,28 @@
 
 #![forbid(unsafe_code)]
 
-use std::sync::Arc;
-
 use uuid::Builder;
 use uuid::fmt::Hyphenated;
 
 use crate::error::{Error, Reason, Result};
 
-/// A new random id.
-pub(crate) fn random_task_id() -> Result<Arc<str>> {
-    let mut bytes = [0; 16];
-    getrandom::fill(&mut bytes)
-        .map_err(|_| Error::new(Reason::SystemResource, "the operating system gave no random numbers"))?;
-    let mut buffer = [0; Hyphenated::LENGTH];
-    let id = Builder::from_random_bytes(bytes).into_uuid().hyphenated().encode_lower(&mut buffer);
-    Ok(Arc::from(&*id))
+/// A task id in its text form.
+pub(crate) struct TaskId([u8; Hyphenated::LENGTH]);
+
+impl TaskId {
+    /// A new random id.
+    pub(crate) fn random() -> Result<Self> {
+        let mut bytes = [0; 16];
+        getrandom::fill(&mut bytes)
+            .map_err(|_| Error::new(Reason::SystemResource, "the operating system gave no random numbers"))?;
+        let mut text = [0; Hyphenated::LENGTH];
+        Builder::from_random_bytes(bytes).into_uuid().hyphenated().encode_lower(&mut text);
+        Ok(Self(text))
+    }
+
+    pub(crate) fn as_str(&self) -> &str {
+        std::str::from_utf8(&self.0).unwrap_or_default()
+    }
 }
 
 #[cfg(test)]
@@ -26,7 +33,8 @@ mod tests {
 
     #[test]
     fn ids_are_version_4_uuids_and_differ() {
-        let (one, other) = (random_task_id().unwrap(), random_task_id().unwrap());
+        let (one, other) = (TaskId::random().unwrap(), TaskId::random().unwrap());
+        let (one, other) = (one.as_str(), other.as_str());
         assert_ne!(one, other);
         for id in [one, other] {
             assert_eq!(id.len(), 36);

@@ -25,6 +25,7 @@ use std::time::Duration;
 
 use self::arguments::{Caller, RenderOptions};
 use self::capabilities::{ClientCapabilities, TASKS_REQUIRED, Undeliverable, check_delivery};
+use self::id::TaskId;
 pub(crate) use self::list::MAXIMUM_PAGE_SIZE;
 use self::options::ManagerOptions;
 use self::responses::{Judgement, UpdateOutcome};
@@ -50,6 +51,17 @@ pub enum Rendering {
     GetResult,
     /// The whole `notifications/tasks` message.
     Notification,
+}
+
+/// A task as a transition left it. It is rendered when the text is wanted, with no lock held.
+#[derive(Debug)]
+pub struct Record(TaskRow);
+
+impl Record {
+    /// The JSON text.
+    pub fn to_text(&self) -> Text {
+        render::record(&self.0)
+    }
 }
 
 /// A task manager. Every method may be called from any number of threads; names, arguments and outcomes are
@@ -83,20 +95,21 @@ impl TaskManager {
     pub fn create_task(&self, creation: &str) -> Result<Text> {
         let creation = arguments::parse_creation(creation, self.options.maximum_payload_bytes)?;
         loop {
-            let id = id::random_task_id()?;
+            let id = TaskId::random()?;
+            let id = id.as_str();
             let mut record = None;
-            self.table.transact(&id, self.options.maximum_retained_tasks, &mut |taken, now| {
+            self.table.transact(id, self.options.maximum_retained_tasks, &mut |taken, now| {
                 fault::point("task_transition");
                 record = None;
                 if taken.is_some() {
                     return Ok(Change::Keep);
                 }
-                let row = transitions::create(Arc::clone(&id), creation.clone(), &self.options, now);
+                let row = transitions::create(id, &creation, &self.options, now)?;
                 record = Some(render::record(&row));
                 Ok(Change::Put(row))
             })?;
             if let Some(record) = record {
-                self.announce_changed(&id);
+                self.announce_changed(id);
                 return Ok(record);
             }
         }
@@ -116,7 +129,7 @@ impl TaskManager {
         task_id: &str,
         status_message: Option<&str>,
         options: Option<&str>,
-    ) -> Result<Text> {
+    ) -> Result<Record> {
         check_identifier(task_id, "task_id")?;
         let message = self.status_message(status_message)?;
         let (preconditions, withdraw) = options::mark_working_options(options)?;
@@ -131,7 +144,7 @@ impl TaskManager {
         input_requests: &str,
         status_message: Option<&str>,
         options: Option<&str>,
-    ) -> Result<Text> {
+    ) -> Result<Record> {
         check_identifier(task_id, "task_id")?;
         let requests = input::parse_requests(input_requests, self.options.maximum_payload_bytes)?;
         let message = self.status_message(status_message)?;
@@ -147,10 +160,10 @@ impl TaskManager {
         result: &str,
         status_message: Option<&str>,
         options: Option<&str>,
-    ) -> Result<Text> {
+    ) -> Result<Record> {
         check_identifier(task_id, "task_id")?;
         let result = arguments::parse_result(result, self.options.maximum_payload_bytes)?;
-        self.end(task_id, &Ending::Completed(result), status_message, options)
+        self.end(task_id, Ending::Completed(result), status_message, options)
     }
 
     pub fn fail_task(
@@ -159,10 +172,10 @@ impl TaskManager {
         failure: &str,
         status_message: Option<&str>,
         options: Option<&str>,
-    ) -> Result<Text> {
+    ) -> Result<Record> {
         check_identifier(task_id, "task_id")?;
         let failure = arguments::parse_failure(failure, self.options.maximum_payload_bytes)?;
-        self.end(task_id, &Ending::Failed(failure), status_message, options)
+        self.end(task_id, Ending::Failed(failure), status_message, options)
     }
 
     pub fn cancel_task(
@@ -170,9 +183,9 @@ impl TaskManager {
         task_id: &str,
         status_message: Option<&str>,
         options: Option<&str>,
-    ) -> Result<Text> {
+    ) -> Result<Record> {
         check_identifier(task_id, "task_id")?;
-        self.end(task_id, &Ending::Cancelled, status_message, options)
+        self.end(task_id, Ending::Cancelled, status_message, options)
     }
 
     pub fn take_task_input_responses(&self, task_id: &str, options: Option<&str>) -> Result<Text> {
@@ -305,7 +318,7 @@ impl TaskManager {
         look: impl Fn(&TaskRow) -> T,
     ) -> Result<Option<T>> {
         let mut seen = None;
-        self.table.read(task_id, &mut |row, _| {
+        self.table.read(task_id, &mut |row| {
             if caller.is_none_or(|caller| caller.owns(row)) {
                 seen = Some(look(row));
             }
@@ -318,8 +331,8 @@ impl TaskManager {
         &self,
         task_id: &str,
         decide: &mut dyn FnMut(&TaskRow, Now) -> Result<Change<TaskRow>>,
-    ) -> Result<Text> {
-        let mut record = Text::with_capacity(0);
+    ) -> Result<Record> {
+        let mut record = None;
         let mut has_changed = false;
         self.table.transact(task_id, None, &mut |row, now| {
             fault::point("task_transition");
@@ -327,22 +340,22 @@ impl TaskManager {
             let change = decide(row, now)?;
             let next = if let Change::Put(next) = &change { Some(next) } else { None };
             has_changed = next.is_some();
-            record = render::record(next.unwrap_or(row));
+            record = Some(Record(next.unwrap_or(row).clone()));
             Ok(change)
         })?;
         if has_changed {
             self.announce_changed(task_id);
         }
-        Ok(record)
+        record.ok_or_else(not_found)
     }
 
     fn end(
         &self,
         task_id: &str,
-        ending: &Ending,
+        ending: Ending<'_>,
         status_message: Option<&str>,
         options: Option<&str>,
-    ) -> Result<Text> {
+    ) -> Result<Record> {
         let message = self.status_message(status_message)?;
         let preconditions = options::transition_options(options)?;
         self.change(task_id, &mut |row, now| {

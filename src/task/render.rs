@@ -1,72 +1,50 @@
-//! Texts of a task: the trusted record and the three renderings for clients. All are the same few pieces:
-//! the frame, which a transition renders once and the row keeps, and payloads spliced in byte for byte. A read
-//! formats nothing, parses nothing and allocates once.
+//! Texts of a task: the trusted record and the three renderings for clients. All are put together from the
+//! row's numbers and from texts that are spliced in byte for byte. A read parses nothing and allocates once.
 
 #![forbid(unsafe_code)]
-
-use std::borrow::Cow;
-use std::sync::Arc;
 
 use super::Rendering;
 use crate::json::Value;
 use crate::store::{Member, TaskRow, TaskStatus};
 use crate::text::Text;
-use crate::time::{TIMESTAMP_LENGTH, format_timestamp};
+use crate::time::format_timestamp;
 
 const SUBSCRIPTION_ID: &str = "io.modelcontextprotocol/subscriptionId";
 
-/// What stands around the payload of a record and changes with its revision: the members of the task from
-/// behind the value of `taskId` up to the payload, and then the digits of the revision.
-pub(crate) fn frame(row: &TaskRow) -> Arc<str> {
-    let mut text = Text::with_capacity(
-        160 + 2 * TIMESTAMP_LENGTH + row.status_message.as_ref().map_or(0, |message| message.len() + 32),
-    );
-    text.push_str(",\"status\":\"");
-    text.push_str(row.status.name());
-    text.push_str("\"");
+/// Room for the names, numbers and punctuation of a record, whatever its numbers.
+const RECORD_FRAME_BYTES: usize = 384;
+
+/// Room for all of a task but its payload, in any of its forms.
+fn room(row: &TaskRow) -> usize {
+    // An escaped character takes six bytes at most.
+    RECORD_FRAME_BYTES
+        + row.texts.bytes()
+        + row.status_message.as_ref().map_or(0, |message| 6 * message.len())
+}
+
+/// Appends the members of the task from the value of `taskId` up to the payload.
+#[inline]
+fn push_state(text: &mut Text, row: &TaskRow) {
+    text.push_str(row.texts.id());
+    match row.status {
+        TaskStatus::Working => text.push_str("\",\"status\":\"working\""),
+        TaskStatus::InputRequired => text.push_str("\",\"status\":\"input_required\""),
+        TaskStatus::Completed => text.push_str("\",\"status\":\"completed\""),
+        TaskStatus::Failed => text.push_str("\",\"status\":\"failed\""),
+        TaskStatus::Cancelled => text.push_str("\",\"status\":\"cancelled\""),
+    }
     if let Some(message) = &row.status_message {
         text.push_str(",\"statusMessage\":");
         text.push_json_string(message);
     }
     text.push_str(",\"createdAt\":\"");
-    push_timestamp(&mut text, row.created_ms);
+    text.push_str(row.texts.created_at());
     text.push_str("\",\"lastUpdatedAt\":\"");
-    push_timestamp(&mut text, row.updated_ms);
+    text.push_timestamp(&format_timestamp(row.updated_ms));
     text.push_str("\",\"ttlMs\":");
     text.push_int(row.ttl_ms);
     text.push_str(",\"pollIntervalMs\":");
     text.push_int(row.poll_interval_ms);
-    text.push_int(row.revision);
-    text.as_str().into()
-}
-
-fn push_timestamp(text: &mut Text, wall_ms: i64) {
-    text.push_str(std::str::from_utf8(&format_timestamp(wall_ms)).unwrap_or_default());
-}
-
-/// The two parts of a row's frame. Rows of a database come without one.
-struct Frame<'a> {
-    text: Cow<'a, str>,
-    members_end: usize,
-}
-
-impl<'a> Frame<'a> {
-    fn of(row: &'a TaskRow) -> Self {
-        let text = match &row.rendered {
-            Some(frame) => Cow::Borrowed(&**frame),
-            None => Cow::Owned(frame(row).as_ref().to_owned()),
-        };
-        let digits = row.revision.checked_ilog10().unwrap_or(0) as usize + 1;
-        Self { members_end: text.len() - digits, text }
-    }
-
-    fn members(&self) -> &str {
-        &self.text[..self.members_end]
-    }
-
-    fn revision(&self) -> &str {
-        &self.text[self.members_end..]
-    }
 }
 
 /// What a task shows beside its metadata, by status.
@@ -80,22 +58,23 @@ impl<'a> Payload<'a> {
     const INPUT_REQUESTS: &'static str = ",\"inputRequests\":";
 
     fn of(row: &'a TaskRow) -> Self {
-        match (row.status, &row.outcome, &row.input) {
-            (TaskStatus::Completed, Some(result), _) => Self::Outcome(",\"result\":", result),
-            (TaskStatus::Failed, Some(failure), _) => Self::Outcome(",\"error\":", failure),
-            (TaskStatus::InputRequired, _, Some(input)) => Self::InputRequests(&input.outstanding),
+        match (row.status, &row.input) {
+            (TaskStatus::Completed, _) => Self::Outcome(",\"result\":", row.texts.outcome().unwrap_or("{}")),
+            (TaskStatus::Failed, _) => Self::Outcome(",\"error\":", row.texts.outcome().unwrap_or("{}")),
+            (TaskStatus::InputRequired, Some(input)) => Self::InputRequests(&input.outstanding),
             _ => Self::None,
         }
     }
 
-    fn len(&self) -> usize {
+    /// Room for it beside the row's own texts, which have the outcome.
+    fn room(&self) -> usize {
         match self {
-            Self::None => 0,
-            Self::Outcome(label, text) => label.len() + text.len(),
+            Self::None | Self::Outcome(..) => 0,
             Self::InputRequests(requests) => Self::INPUT_REQUESTS.len() + object_len(requests),
         }
     }
 
+    #[inline]
     fn push(&self, text: &mut Text) {
         match self {
             Self::None => {}
@@ -134,54 +113,52 @@ pub(crate) fn object(members: &[Member]) -> Text {
     text
 }
 
-const RECORD_START: &str = "{\"task\":{\"taskId\":\"";
-const RECORD_REVISION: &str = "},\"revision\":";
-
 /// The record, for trusted readers.
 pub(crate) fn record(row: &TaskRow) -> Text {
-    let requests;
-    let payload = match Payload::of(row) {
-        Payload::None => ["", ""],
-        Payload::Outcome(label, outcome) => [label, outcome],
-        Payload::InputRequests(members) => {
-            requests = object(members);
-            [Payload::INPUT_REQUESTS, requests.as_str()]
-        }
-    };
-    Text::concat(&record_pieces(row, &Frame::of(row), payload))
+    let payload = Payload::of(row);
+    let mut text = Text::with_capacity(room(row) + payload.room());
+    push_record_with(&mut text, row, &payload);
+    text
 }
 
 /// Appends the record without `result`, `error` and `inputRequests`, or with them.
 pub(crate) fn push_record(text: &mut Text, row: &TaskRow, with_payload: bool) {
-    if with_payload {
-        text.push_str(record(row).as_str());
-    } else {
-        for piece in record_pieces(row, &Frame::of(row), ["", ""]) {
-            text.push_str(piece);
-        }
-    }
+    let payload = if with_payload { Payload::of(row) } else { Payload::None };
+    push_record_with(text, row, &payload);
 }
 
-/// What a record is put together from; the payload is its label and its text.
 #[inline]
-fn record_pieces<'a>(row: &'a TaskRow, frame: &'a Frame<'a>, payload: [&'a str; 2]) -> [&'a str; 10] {
-    [
-        RECORD_START,
-        &row.id,
-        "\"",
-        frame.members(),
-        payload[0],
-        payload[1],
-        RECORD_REVISION,
-        frame.revision(),
-        row.creation.record_members(),
-        if row.cancelation_requested { "true}" } else { "false}" },
-    ]
+fn push_record_with(text: &mut Text, row: &TaskRow, payload: &Payload<'_>) {
+    let texts = &row.texts;
+    text.push_str("{\"task\":{\"taskId\":\"");
+    push_state(text, row);
+    payload.push(text);
+    text.push_str("},\"revision\":");
+    text.push_int(row.revision);
+    text.push_str(",\"endpoint\":");
+    text.push_str(texts.endpoint_json());
+    text.push_str(",\"authorizationPartition\":");
+    text.push_str(texts.partition_json());
+    text.push_str(",\"origin\":");
+    text.push_str(texts.origin());
+    if let Some(metadata) = texts.metadata() {
+        text.push_str(",\"metadata\":");
+        text.push_str(metadata);
+    }
+    if let Some(declared) = texts.declared_input_requests() {
+        text.push_str(",\"declaredInputRequests\":");
+        text.push_str(declared);
+    }
+    if row.cancelation_requested {
+        text.push_str(",\"cancelationRequested\":true}");
+    } else {
+        text.push_str(",\"cancelationRequested\":false}");
+    }
 }
 
 /// A rendering for clients. `subscription_id` is JSON text and goes into a notification only.
 pub(crate) fn rendering(row: &TaskRow, rendering: Rendering, subscription_id: Option<&str>) -> Text {
-    let mut text = Text::with_capacity(client_capacity(row, subscription_id));
+    let mut text = Text::with_capacity(client_room(row, subscription_id));
     match rendering {
         Rendering::CreateResult => {
             text.push_str("{\"resultType\":\"task\",");
@@ -198,11 +175,9 @@ pub(crate) fn rendering(row: &TaskRow, rendering: Rendering, subscription_id: Op
 }
 
 /// Room for any rendering of the row.
-pub(crate) fn client_capacity(row: &TaskRow, subscription_id: Option<&str>) -> usize {
+pub(crate) fn client_room(row: &TaskRow, subscription_id: Option<&str>) -> usize {
     let subscription = subscription_id.map_or(0, |id| SUBSCRIPTION_ID.len() + id.len() + 4);
-    let frame = row.rendered.as_ref().map_or(256, |frame| frame.len());
-    let metadata = row.creation.metadata().map_or(0, str::len);
-    128 + row.id.len() + frame + Payload::of(row).len() + metadata + subscription
+    room(row) + Payload::of(row).room() + subscription
 }
 
 /// Appends the result of `tasks/get`.
@@ -214,11 +189,9 @@ pub(crate) fn push_get_result(text: &mut Text, row: &TaskRow) {
 /// Appends the members of the task as clients see it, and the brace that ends their object.
 fn push_task(text: &mut Text, row: &TaskRow, payload: &Payload<'_>, subscription_id: Option<&str>) {
     text.push_str("\"taskId\":\"");
-    text.push_str(&row.id);
-    text.push_str("\"");
-    text.push_str(Frame::of(row).members());
+    push_state(text, row);
     payload.push(text);
-    push_meta(text, row.creation.metadata(), subscription_id);
+    push_meta(text, row.texts.metadata(), subscription_id);
     text.push_str("}");
 }
 

@@ -208,12 +208,12 @@ fn get(
     id: &str,
 ) -> std::result::Result<Text, Failure> {
     let mut response = Err(RpcError::TaskNotFound);
-    manager.table.read(task_id, &mut |row, _| {
+    manager.table.read(task_id, &mut |row| {
         if !caller.owns(row) {
             return;
         }
         response = check_delivery(row, Some(capabilities)).map_err(RpcError::from).map(|()| {
-            let mut text = response_start(id, render::client_capacity(row, None));
+            let mut text = response_start(id, render::client_room(row, None));
             render::push_get_result(&mut text, row);
             text.push_str("}");
             text

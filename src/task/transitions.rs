@@ -16,7 +16,7 @@ use super::responses::Judgement;
 use crate::clock::Now;
 use crate::error::{Error, Reason, Result};
 use crate::json::Value;
-use crate::store::{Change, InputState, Member, TaskCreation, TaskRow, TaskStatus};
+use crate::store::{Change, InputState, Member, TaskCreation, TaskRow, TaskStatus, TaskTexts};
 use crate::text::Text;
 
 /// What a caller demands of the task beside the rules of the operation.
@@ -49,10 +49,10 @@ impl Preconditions {
 }
 
 /// How a task ends.
-#[derive(Clone, Debug)]
-pub(crate) enum Ending {
-    Completed(Arc<str>),
-    Failed(Arc<str>),
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Ending<'a> {
+    Completed(&'a str),
+    Failed(&'a str),
     Cancelled,
 }
 
@@ -62,11 +62,14 @@ pub(crate) fn not_found() -> Error {
 }
 
 /// A new working task.
-pub(crate) fn create(id: Arc<str>, creation: TaskCreation, options: &ManagerOptions, now: Now) -> TaskRow {
-    let mut row = TaskRow {
-        id,
-        creation,
-        created_ms: now.wall_ms,
+pub(crate) fn create(
+    id: &str,
+    creation: &TaskCreation<'_>,
+    options: &ManagerOptions,
+    now: Now,
+) -> Result<TaskRow> {
+    Ok(TaskRow {
+        texts: TaskTexts::new(id, now.wall_ms, creation, None)?,
         created_tick_ns: now.tick_ns,
         updated_ms: now.wall_ms,
         ttl_ms: options.task_time_to_live_ms,
@@ -75,12 +78,8 @@ pub(crate) fn create(id: Arc<str>, creation: TaskCreation, options: &ManagerOpti
         status_message: None,
         revision: 1,
         cancelation_requested: false,
-        outcome: None,
         input: None,
-        rendered: None,
-    };
-    row.rendered = Some(render::frame(&row));
-    row
+    })
 }
 
 /// Marks the task as working. `withdraw` names the requests that are superseded, `None` all of them; while
@@ -192,24 +191,18 @@ pub(crate) fn take_responses(row: &TaskRow, preconditions: Preconditions) -> Res
 /// Ends the task. Outstanding requests and untaken responses are gone.
 pub(crate) fn end(
     row: &TaskRow,
-    ending: &Ending,
+    ending: Ending<'_>,
     message: Option<&Arc<str>>,
     preconditions: Preconditions,
     now: Now,
 ) -> Result<Change<TaskRow>> {
     preconditions.check_nonterminal(row)?;
-    let (status, outcome) = match ending {
-        Ending::Completed(result) => (TaskStatus::Completed, Some(result)),
-        Ending::Failed(failure) => (TaskStatus::Failed, Some(failure)),
-        Ending::Cancelled => (TaskStatus::Cancelled, None),
+    let (status, texts) = match ending {
+        Ending::Completed(result) => (TaskStatus::Completed, row.texts.with_outcome(result)),
+        Ending::Failed(failure) => (TaskStatus::Failed, row.texts.with_outcome(failure)),
+        Ending::Cancelled => (TaskStatus::Cancelled, row.texts.clone()),
     };
-    let next = TaskRow {
-        status,
-        outcome: outcome.cloned(),
-        status_message: message.cloned(),
-        input: None,
-        ..row.clone()
-    };
+    let next = TaskRow { status, texts, status_message: message.cloned(), input: None, ..row.clone() };
     Ok(updated(next, now))
 }
 
@@ -229,7 +222,6 @@ fn updated(mut next: TaskRow, now: Now) -> Change<TaskRow> {
 
 fn changed(mut next: TaskRow) -> Change<TaskRow> {
     next.revision += 1;
-    next.rendered = Some(render::frame(&next));
     Change::Put(next)
 }
 

@@ -27,7 +27,8 @@ pub(super) fn wait_task(
 ) -> Result<Text> {
     table.hub().wait(task_id, timeout, closed, &mut || {
         let mut look = None;
-        table.read(task_id, &mut |row, tick_ns| {
+        let tick_ns = table.now()?.tick_ns;
+        table.read(task_id, &mut |row| {
             look = Some(if row.revision > seen_revision {
                 Look::Ready(render::record(row))
             } else {

@@ -43,7 +43,8 @@ impl Session {
     fn expired(&self, tick: i64) -> Option<&'static str> {
         let since = self.active.max(self.unpinned);
         let is_pinned = self.pins.values().any(|count| *count > 0);
-        let can_be_overdue = self.initialization_timeout > 0 && self.snapshot["initialized"] == false;
+        let is_awaited = self.snapshot["initialized"] == false && !self.is_terminated();
+        let can_be_overdue = self.initialization_timeout > 0 && is_awaited;
         let idle = (self.idle_timeout > 0 && !is_pinned).then(|| since + self.idle_timeout);
         let overdue = can_be_overdue.then(|| self.created + self.initialization_timeout);
         let first = [idle, overdue].into_iter().flatten().min()?;

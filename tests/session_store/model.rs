@@ -54,7 +54,7 @@ struct Session {
 impl Session {
     fn is_there(&self, now: i64) -> bool {
         let idle = self.pins == 0 && now - self.idle_since > IDLE_MS;
-        let overdue = !self.initialized && now - self.created > INITIALIZATION_MS;
+        let overdue = !self.initialized && !self.terminated && now - self.created > INITIALIZATION_MS;
         !idle && !overdue
     }
 }

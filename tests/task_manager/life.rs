@@ -30,7 +30,8 @@ fn a_task_from_creation_to_its_result() {
     assert_eq!(found(&manager, &id).as_str(), record.as_str());
 
     house.clock.advance(1500).unwrap();
-    let record = manager.request_task_input(&id, &format!("{{\"a\":{FORM}}}"), Some("ask"), None).unwrap();
+    let record =
+        manager.request_task_input(&id, &format!("{{\"a\":{FORM}}}"), Some("ask"), None).unwrap().to_text();
     assert_eq!((status_of(&record), revision_of(&record)), ("input_required".to_owned(), 2));
     let outcome =
         manager.update_task("/mcp", OWNER, &id, &format!("{{\"a\":{ACCEPT},\"zz\":1}}"), None).unwrap();
@@ -39,11 +40,12 @@ fn a_task_from_creation_to_its_result() {
     assert_eq!(taken.as_str(), format!("{{\"a\":{ACCEPT}}}"));
     assert_eq!(manager.take_task_input_responses(&id, None).unwrap().as_str(), "{}");
 
-    let progress = manager.mark_task_working(&id, Some("half"), None).unwrap();
+    let progress = manager.mark_task_working(&id, Some("half"), None).unwrap().to_text();
     assert_eq!(json(&progress)["task"]["statusMessage"], "half");
     assert_eq!(json(&progress)["task"]["lastUpdatedAt"], "2025-11-25T10:30:01.500Z");
     let result = r#" { "content" : [ ], "isError":true, "n":1.0 } "#;
-    let record = manager.complete_task(&id, result, None, Some(r#"{"expectedRevision":4}"#)).unwrap();
+    let record =
+        manager.complete_task(&id, result, None, Some(r#"{"expectedRevision":4}"#)).unwrap().to_text();
     assert!(record.as_str().contains(&format!("\"result\":{}}},\"revision\":5", result.trim())));
     assert_eq!(found(&manager, &id).as_str(), record.as_str());
     for late in [
@@ -62,7 +64,8 @@ fn a_task_from_creation_to_its_result() {
 fn failing_and_cancelling() {
     let (_house, manager) = manager();
     let id = create(&manager);
-    let failed = manager.fail_task(&id, r#"{"code":-32603,"message":"x"}"#, Some("why"), None).unwrap();
+    let failed =
+        manager.fail_task(&id, r#"{"code":-32603,"message":"x"}"#, Some("why"), None).unwrap().to_text();
     assert_eq!(json(&failed)["task"]["error"]["code"], -32603);
     assert_eq!(json(&failed)["task"]["statusMessage"], "why");
     let id = create(&manager);
@@ -71,7 +74,7 @@ fn failing_and_cancelling() {
     let unless = Some(r#"{"unlessCancelationRequested":true}"#);
     assert_eq!(reason(manager.complete_task(&id, "{}", None, unless)), "cancelation_requested");
     assert_eq!(reason(manager.mark_task_working(&id, None, unless)), "cancelation_requested");
-    let cancelled = manager.cancel_task(&id, None, None).unwrap();
+    let cancelled = manager.cancel_task(&id, None, None).unwrap().to_text();
     assert_eq!(status_of(&cancelled), "cancelled");
     assert_eq!(json(&cancelled)["cancelationRequested"], true);
     manager.request_task_cancelation("/mcp", OWNER, &id).unwrap();
@@ -163,7 +166,10 @@ fn times_are_stored_with_the_task() {
     let id = create(&short);
     let record = found(&long, &id);
     assert_eq!(json(&record)["task"]["ttlMs"], 1000);
-    assert_eq!(json(&long.mark_task_working(&id, None, None).unwrap())["task"]["pollIntervalMs"], 7);
+    assert_eq!(
+        json(&long.mark_task_working(&id, None, None).unwrap().to_text())["task"]["pollIntervalMs"],
+        7
+    );
     house.clock.advance(1000).unwrap();
     assert!(long.find_task(&id).unwrap().is_none(), "a change does not prolong its life");
 }
@@ -193,14 +199,14 @@ fn the_limit_is_the_creating_managers_against_the_shared_count() {
 
 #[test]
 fn payload_limits() {
+    fn refused<T>(result: taskhold::error::Result<T>) -> (&'static str, &'static str) {
+        let (status, reason, _) = refusal(result);
+        (status, reason)
+    }
     let house = House::new();
     let manager = house.manager(r#"{"maximumPayloadBytes":20}"#);
     let id = create(&manager);
     let too_large = ("limit_exceeded", "payload_too_large");
-    let refused = |result| {
-        let (status, reason, _) = refusal::<taskhold::text::Text>(result);
-        (status, reason)
-    };
     let exact = r#"{"a":"bcdefghijklm"}"#;
     assert_eq!(exact.len(), 20);
     let over = r#"{"a":"bcdefghijklmn"}"#;
@@ -250,14 +256,14 @@ fn withdrawing_and_a_new_round() {
     let id = create(&manager);
     manager.request_task_input(&id, &format!("{{\"a\":{FORM},\"b\":{ROOTS}}}"), Some("two"), None).unwrap();
     let withdraw = |keys: &str| format!("{{\"withdrawInputRequests\":{keys}}}");
-    let record = manager.mark_task_working(&id, Some("still two"), Some(&withdraw("[]"))).unwrap();
+    let record = manager.mark_task_working(&id, Some("still two"), Some(&withdraw("[]"))).unwrap().to_text();
     assert_eq!(status_of(&record), "input_required");
-    let record = manager.mark_task_working(&id, None, Some(&withdraw(r#"["a","zz"]"#))).unwrap();
+    let record = manager.mark_task_working(&id, None, Some(&withdraw(r#"["a","zz"]"#))).unwrap().to_text();
     assert_eq!(json(&record)["task"]["inputRequests"].as_object().unwrap().keys().collect::<Vec<_>>(), ["b"]);
     let outcome = manager.update_task("/mcp", OWNER, &id, &format!("{{\"a\":{ACCEPT}}}"), None).unwrap();
     assert_eq!(outcome.as_str(), r#"{"accepted":[],"ignored":["a"]}"#);
     assert_eq!(revision_of(&found(&manager, &id)), revision_of(&record), "ignored without a trace");
-    let record = manager.mark_task_working(&id, None, Some(&withdraw(r#"["b"]"#))).unwrap();
+    let record = manager.mark_task_working(&id, None, Some(&withdraw(r#"["b"]"#))).unwrap().to_text();
     assert_eq!(status_of(&record), "working");
     let again = manager.request_task_input(&id, &format!("{{\"b\":{ROOTS}}}"), None, None);
     assert_eq!(refusal(again).1, "input_request_key_reused");

@@ -42,7 +42,7 @@ fn exactly_one_ending_wins() {
         });
         let (won, lost): (Vec<_>, Vec<_>) = outcomes.into_iter().partition(Result::is_ok);
         assert_eq!(won.len(), 1);
-        assert_eq!(found(&manager, &id).as_str(), won[0].as_ref().unwrap().as_str());
+        assert_eq!(found(&manager, &id).as_str(), won[0].as_ref().unwrap().to_text().as_str());
         for refused in lost {
             assert_eq!(reason(refused), "task_terminal");
         }

@@ -7,7 +7,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::super::{TaskQuery, TaskRow, TaskTable};
-use super::table::{Entry, Index, Indexed, MemoryTable, lock};
+use super::shard::{Entry, lock};
+use super::table::{Index, Indexed, MemoryTable};
 use crate::error::Result;
 use crate::sync::Mutex;
 
@@ -57,10 +58,9 @@ impl Index<TaskRow> for CreationOrder {
 
 impl Indexed for TaskRow {
     type Index = CreationOrder;
+    type Key = ();
 
-    fn shared_id(&self) -> Arc<str> {
-        Arc::clone(&self.id)
-    }
+    fn key(&self) {}
 
     fn class(&self) -> usize {
         self.status as usize
@@ -72,18 +72,14 @@ impl Indexed for TaskRow {
             members.map(|member| member.key.len() + member.value.len()).sum::<usize>()
                 + input.used_keys.iter().map(|key| key.len()).sum::<usize>()
         });
-        self.id.len()
-            + self.creation.record_members().len()
-            + self.status_message.as_ref().map_or(0, |text| text.len())
-            + self.outcome.as_ref().map_or(0, |text| text.len())
-            + input
+        self.texts.bytes() + self.status_message.as_ref().map_or(0, |text| text.len()) + input
     }
 }
 
 fn matches(row: &TaskRow, query: &TaskQuery<'_>) -> bool {
     query.status.is_none_or(|status| row.status == status)
-        && query.endpoint.is_none_or(|endpoint| row.creation.endpoint() == endpoint)
-        && query.partition.is_none_or(|partition| row.creation.partition().as_deref() == partition)
+        && query.endpoint.is_none_or(|endpoint| row.texts.endpoint() == endpoint)
+        && query.partition.is_none_or(|partition| row.texts.partition().as_deref() == partition)
 }
 
 impl TaskTable for MemoryTable<TaskRow> {

@@ -6,6 +6,7 @@
 
 mod creation_order;
 mod owner_order;
+mod shard;
 mod stats;
 mod table;
 #[cfg(test)]

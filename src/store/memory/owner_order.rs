@@ -4,8 +4,9 @@
 
 #![forbid(unsafe_code)]
 
-use std::cmp::Reverse;
-use std::collections::BTreeMap;
+use std::borrow::Borrow;
+use std::cmp::Ordering;
+use std::collections::BTreeSet;
 use std::hash::BuildHasher as _;
 use std::ops::Bound;
 use std::sync::Arc;
@@ -13,7 +14,8 @@ use std::sync::Arc;
 use hashbrown::{DefaultHashBuilder, HashMap};
 
 use super::super::{A2aFound, A2aPosition, A2aQuery, A2aRow, A2aTable, SessionRow, is_too_roomy};
-use super::table::{Entry, Index, Indexed, MemoryTable, read, write};
+use super::shard::{Entry, read, write};
+use super::table::{Index, Indexed, MemoryTable};
 use crate::error::Result;
 use crate::sync::RwLock;
 
@@ -22,9 +24,83 @@ const STRIPES: usize = 64;
 /// Expired rows that a listing removes before it looks, so that it seldom has to leave any out.
 const SWEEP_PER_LISTING: usize = 256;
 
-/// Place in the listing order. `Reverse(None)`, an absent timestamp, comes last.
-type Key = (Reverse<Option<i64>>, Arc<str>);
-type Ordered = BTreeMap<Key, Arc<Entry<A2aRow>>>;
+/// An entry at its place in the listing order. Small, since most of what a tree costs is fetching its nodes; the
+/// entry is looked at for equal timestamps only.
+#[derive(Clone)]
+struct Place {
+    order: i64,
+    entry: Arc<Entry<A2aRow>>,
+}
+
+/// What rises as status timestamps fall, and is highest without one.
+fn order(status_timestamp_ms: Option<i64>) -> i64 {
+    status_timestamp_ms.map_or(i64::MAX, |ms| !ms)
+}
+
+/// What a place is compared by. A position without an entry has it too.
+trait Rank {
+    fn rank(&self) -> (i64, &[u8]);
+}
+
+impl Rank for Place {
+    fn rank(&self) -> (i64, &[u8]) {
+        (self.order, self.entry.key.as_bytes())
+    }
+}
+
+impl Rank for A2aPosition {
+    fn rank(&self) -> (i64, &[u8]) {
+        (order(self.status_timestamp_ms), self.id.as_bytes())
+    }
+}
+
+impl Ord for dyn Rank + '_ {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.rank().cmp(&other.rank())
+    }
+}
+
+impl PartialOrd for dyn Rank + '_ {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for dyn Rank + '_ {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other).is_eq()
+    }
+}
+
+impl Eq for dyn Rank + '_ {}
+
+impl Ord for Place {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.order.cmp(&other.order).then_with(|| self.entry.key.as_bytes().cmp(other.entry.key.as_bytes()))
+    }
+}
+
+impl PartialOrd for Place {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Place {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other).is_eq()
+    }
+}
+
+impl Eq for Place {}
+
+impl<'a> Borrow<dyn Rank + 'a> for Place {
+    fn borrow(&self) -> &(dyn Rank + 'a) {
+        self
+    }
+}
+
+type Ordered = BTreeSet<Place>;
 type Owner = Option<Arc<str>>;
 
 #[derive(Default)]
@@ -48,21 +124,46 @@ impl Default for OwnerOrder {
     }
 }
 
-fn key(row: &A2aRow) -> Key {
-    (Reverse(row.status_timestamp_ms), Arc::clone(&row.id))
+fn place(entry: &Arc<Entry<A2aRow>>, row: &A2aRow) -> Place {
+    Place { order: order(row.status_timestamp_ms), entry: Arc::clone(entry) }
 }
 
-fn add(map: &mut HashMap<Arc<str>, Ordered>, name: &Arc<str>, key: Key, entry: &Arc<Entry<A2aRow>>) {
-    map.entry(Arc::clone(name)).or_default().insert(key, Arc::clone(entry));
-}
-
-/// Takes a key out, and its map with the last one: an index must not outgrow its rows.
-fn take(map: &mut HashMap<Arc<str>, Ordered>, name: &Arc<str>, key: &Key) {
+fn add(map: &mut HashMap<Arc<str>, Ordered>, name: &Arc<str>, place: Place) {
     if let Some(ordered) = map.get_mut(name) {
-        ordered.remove(key);
+        ordered.insert(place);
+    } else {
+        map.entry(Arc::clone(name)).or_default().insert(place);
+    }
+}
+
+/// Takes a place out, and its map with the last one: an index must not outgrow its rows.
+fn take(map: &mut HashMap<Arc<str>, Ordered>, name: &Arc<str>, place: &Place) {
+    if let Some(ordered) = map.get_mut(name) {
+        ordered.remove(place);
         if ordered.is_empty() {
             remove(map, name);
         }
+    }
+}
+
+/// Moves an entry from one place under one name to another under the same or another name.
+fn shift(
+    map: &mut HashMap<Arc<str>, Ordered>,
+    (old_name, old): (Option<&Arc<str>>, &Place),
+    (new_name, new): (Option<&Arc<str>>, &Place),
+) {
+    if old_name == new_name {
+        if let Some(ordered) = new_name.and_then(|name| map.get_mut(name)) {
+            ordered.remove(old);
+            ordered.insert(new.clone());
+        }
+        return;
+    }
+    if let Some(name) = old_name {
+        take(map, name, old);
+    }
+    if let Some(name) = new_name {
+        add(map, name, new.clone());
     }
 }
 
@@ -97,31 +198,27 @@ impl OwnerOrder {
             (Some(one), Some(other)) => (one.and(other).and(one), other),
         };
         let Some(walked) = walked else { return nothing() };
-        let in_time = |key: &Key| query.status_timestamp_from_ms.is_none_or(|from| key.0.0 >= Some(from));
-        let in_other = |key: &Key| other.is_none_or(|other| other.contains_key(key));
+        let last_in_time = query.status_timestamp_from_ms.map_or(i64::MAX, |from| order(Some(from)));
+        let in_time = |place: &&Place| place.order <= last_in_time;
+        let in_other = |place: &&Place| other.is_none_or(|other| other.contains(*place));
         let total = query.count.then(|| {
             if other.is_some() || query.status_timestamp_from_ms.is_some() {
-                walked.keys().take_while(|key| in_time(key)).filter(|key| in_other(key)).count()
+                walked.iter().take_while(in_time).filter(in_other).count()
             } else {
                 walked.len()
             }
         });
-        let start = match query.after {
-            Some(after) => Bound::Excluded((Reverse(after.status_timestamp_ms), Arc::from(&*after.id))),
-            None => Bound::Unbounded,
-        };
-        let mut rows = walked
-            .range((start, Bound::Unbounded))
-            .take_while(|(key, _)| in_time(key))
-            .filter(|(key, _)| in_other(key));
+        let start: Bound<&dyn Rank> = query.after.map_or(Bound::Unbounded, |after| Bound::Excluded(after));
+        let mut places =
+            walked.range::<dyn Rank, _>((start, Bound::Unbounded)).take_while(in_time).filter(in_other);
         let mut page = Page { total: total.map(|total| total as u64), ..Page::default() };
         page.entries.reserve(query.limit.min(walked.len()));
         let mut last = None;
-        for (key, entry) in rows.by_ref().take(query.limit) {
-            page.entries.push(Arc::clone(entry));
-            last = Some(key);
+        for place in places.by_ref().take(query.limit) {
+            page.entries.push(Arc::clone(&place.entry));
+            last = Some(place);
         }
-        page.next = last.cloned().filter(|_| rows.next().is_some());
+        page.next = last.cloned().filter(|_| places.next().is_some());
         page
     }
 }
@@ -129,56 +226,54 @@ impl OwnerOrder {
 #[derive(Default)]
 struct Page {
     entries: Vec<Arc<Entry<A2aRow>>>,
-    /// The last key, when more follow.
-    next: Option<Key>,
+    /// The last place, when more follow.
+    next: Option<Place>,
     total: Option<u64>,
 }
 
 impl Index<A2aRow> for OwnerOrder {
     fn inserted(&self, entry: &Arc<Entry<A2aRow>>, row: &A2aRow) {
+        let place = place(entry, row);
         let mut stripe = write(self.stripe(row.owner.as_deref()));
         let tasks = stripe.entry(row.owner.clone()).or_default();
-        tasks.all.insert(key(row), Arc::clone(entry));
-        add(&mut tasks.by_state, &row.state, key(row), entry);
+        add(&mut tasks.by_state, &row.state, place.clone());
         if let Some(context) = &row.context_id {
-            add(&mut tasks.by_context, context, key(row), entry);
+            add(&mut tasks.by_context, context, place.clone());
         }
+        tasks.all.insert(place);
     }
 
     fn replaced(&self, entry: &Arc<Entry<A2aRow>>, old: &A2aRow, new: &A2aRow) {
         let same_place = old.status_timestamp_ms == new.status_timestamp_ms;
-        if same_place && old.state == new.state && old.context_id == new.context_id {
+        let same_state = old.state == new.state;
+        let same_context = old.context_id == new.context_id;
+        if same_place && same_state && same_context {
             return;
         }
+        let (old_place, new_place) = (place(entry, old), place(entry, new));
         let mut stripe = write(self.stripe(old.owner.as_deref()));
         let Some(tasks) = stripe.get_mut(&old.owner) else { return };
-        let (old_key, new_key) = (key(old), key(new));
+        if !same_place || !same_state {
+            shift(&mut tasks.by_state, (Some(&old.state), &old_place), (Some(&new.state), &new_place));
+        }
+        if !same_place || !same_context {
+            let (from, to) = (old.context_id.as_ref(), new.context_id.as_ref());
+            shift(&mut tasks.by_context, (from, &old_place), (to, &new_place));
+        }
         if !same_place {
-            tasks.all.remove(&old_key);
-            tasks.all.insert(new_key.clone(), Arc::clone(entry));
-        }
-        if !same_place || old.state != new.state {
-            take(&mut tasks.by_state, &old.state, &old_key);
-            add(&mut tasks.by_state, &new.state, new_key.clone(), entry);
-        }
-        if !same_place || old.context_id != new.context_id {
-            if let Some(context) = &old.context_id {
-                take(&mut tasks.by_context, context, &old_key);
-            }
-            if let Some(context) = &new.context_id {
-                add(&mut tasks.by_context, context, new_key, entry);
-            }
+            tasks.all.remove(&old_place);
+            tasks.all.insert(new_place);
         }
     }
 
-    fn removed(&self, _entry: &Arc<Entry<A2aRow>>, old: &A2aRow) {
+    fn removed(&self, entry: &Arc<Entry<A2aRow>>, old: &A2aRow) {
+        let place = place(entry, old);
         let mut stripe = write(self.stripe(old.owner.as_deref()));
         let Some(tasks) = stripe.get_mut(&old.owner) else { return };
-        let key = key(old);
-        tasks.all.remove(&key);
-        take(&mut tasks.by_state, &old.state, &key);
+        tasks.all.remove(&place);
+        take(&mut tasks.by_state, &old.state, &place);
         if let Some(context) = &old.context_id {
-            take(&mut tasks.by_context, context, &key);
+            take(&mut tasks.by_context, context, &place);
         }
         if tasks.all.is_empty() {
             remove(&mut stripe, &old.owner);
@@ -188,8 +283,9 @@ impl Index<A2aRow> for OwnerOrder {
 
 impl Indexed for A2aRow {
     type Index = OwnerOrder;
+    type Key = Arc<str>;
 
-    fn shared_id(&self) -> Arc<str> {
+    fn key(&self) -> Arc<str> {
         Arc::clone(&self.id)
     }
 
@@ -219,10 +315,9 @@ impl Index<SessionRow> for NoOrder {
 
 impl Indexed for SessionRow {
     type Index = NoOrder;
+    type Key = ();
 
-    fn shared_id(&self) -> Arc<str> {
-        Arc::clone(&self.id)
-    }
+    fn key(&self) {}
 
     fn class(&self) -> usize {
         0
@@ -266,9 +361,9 @@ impl A2aTable for MemoryTable<A2aRow> {
                     }
                 });
             }
-            let next = page.next.map(|(Reverse(status_timestamp_ms), id)| A2aPosition {
-                status_timestamp_ms,
-                id: id.as_ref().to_owned(),
+            let next = page.next.map(|place| A2aPosition {
+                status_timestamp_ms: (place.order != i64::MAX).then_some(!place.order),
+                id: place.entry.key.as_ref().to_owned(),
             });
             if next.is_none() || shown == query.limit {
                 return Ok(A2aFound { total, next, corrupt: Vec::new() });

@@ -1,24 +1,21 @@
-//! One table in memory. A row lives in an [`Entry`] with a lock of its own; entries hang in hash shards, in
-//! the expiry index of their shard and in the table's ordered index. A transition holds its entry's lock, so
-//! calls on different rows meet only where two entries share a shard, and there only to be inserted or
+//! One table in memory: its shards, its ordered index and its count of slots. A transition holds its entry's
+//! lock, so calls on different rows meet only where two entries share a shard, and there only to be inserted or
 //! removed.
-//!
-//! Locks are taken in this order: shard rows, entry, then expiry index or ordered index.
 
 #![forbid(unsafe_code)]
 
-use std::collections::BTreeMap;
 use std::hash::BuildHasher as _;
 use std::sync::{Arc, Weak};
 
-use hashbrown::{DefaultHashBuilder, HashTable};
+use hashbrown::DefaultHashBuilder;
 
-use super::super::{Change, Decide, ExpiryListener, Row, Table, is_too_roomy};
+use super::super::{Change, Decide, ExpiryListener, Row, Table};
+use super::shard::{Cell, Entry, Likeness, NEVER, Shard, Slot, alike, due, is_alive, lock, read, write};
 use crate::clock::{Clock, Now};
 use crate::error::{Error, Reason, Result};
 use crate::events::Hub;
-use crate::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, AtomicUsize, Ordering};
-use crate::sync::{Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use crate::sync::RwLock;
+use crate::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 /// So many that two threads rarely meet in one, and that growing one stays short with a million rows.
 const SHARDS: usize = 128;
@@ -34,8 +31,11 @@ pub(super) trait Indexed: Row {
     /// The ordered index that listings of such rows need.
     type Index: Index<Self>;
 
-    /// The id, shared.
-    fn shared_id(&self) -> Arc<str>;
+    /// What that index orders rows of the same rank by.
+    type Key: Send + Sync;
+
+    /// The key of this row, which stays what it is as long as the row's entry lives.
+    fn key(&self) -> Self::Key;
 
     /// Which of the [`CLASSES`] counters counts it.
     fn class(&self) -> usize;
@@ -45,86 +45,13 @@ pub(super) trait Indexed: Row {
 }
 
 /// An ordered index over the entries of a table. Called with the entry's lock held.
-pub(super) trait Index<R>: Default + Send + Sync {
+pub(super) trait Index<R: Indexed>: Default + Send + Sync {
     /// A row came.
     fn inserted(&self, entry: &Arc<Entry<R>>, row: &R);
     /// A row took the place of another with the same id.
     fn replaced(&self, entry: &Arc<Entry<R>>, old: &R, new: &R);
     /// A row went.
     fn removed(&self, entry: &Arc<Entry<R>>, old: &R);
-}
-
-/// A row's place.
-pub(super) struct Entry<R> {
-    /// Order of insertion.
-    pub(super) sequence: u64,
-    pub(super) id: Arc<str>,
-    cell: RwLock<Cell<R>>,
-}
-
-struct Cell<R> {
-    /// `None` once it is removed: a listing may still hold the entry.
-    row: Option<R>,
-    /// Its key in the expiry index, never later than the row's deadline; `NEVER` when it is not there.
-    scheduled: i64,
-}
-
-const NEVER: i64 = i64::MAX;
-
-impl<R: Row> Entry<R> {
-    /// Shows the row, unless it is removed or expired.
-    pub(super) fn read<T>(&self, tick_ns: i64, visit: impl FnOnce(&R) -> T) -> Option<T> {
-        let cell = read(&self.cell);
-        cell.row.as_ref().filter(|row| is_alive(*row, tick_ns)).map(visit)
-    }
-}
-
-fn is_alive<R: Row>(row: &R, tick_ns: i64) -> bool {
-    row.expires_at().is_none_or(|deadline| tick_ns < deadline)
-}
-
-/// Entries by deadline, and by sequence among equals.
-type ExpiryIndex<R> = BTreeMap<(i64, u64), Arc<Entry<R>>>;
-
-/// Two cache lines apart, since processors fetch them in pairs.
-#[repr(align(128))]
-struct Shard<R> {
-    rows: RwLock<HashTable<Slot<R>>>,
-    expiry: Mutex<ExpiryIndex<R>>,
-    /// First key of `expiry`.
-    next_expiry: AtomicI64,
-    gauges: Gauges,
-}
-
-/// The hash stands beside the entry so that growing a shard follows no pointer.
-struct Slot<R> {
-    hash: u64,
-    entry: Arc<Entry<R>>,
-}
-
-#[derive(Default)]
-struct Gauges {
-    rows: [AtomicI64; CLASSES],
-    bytes: AtomicI64,
-}
-
-fn byte_count<R: Indexed>(row: &R) -> i64 {
-    i64::try_from(row.bytes()).unwrap_or(0)
-}
-
-impl Gauges {
-    fn add<R: Indexed>(&self, row: &R, sign: i64) {
-        self.rows[row.class()].fetch_add(sign, Ordering::Relaxed);
-        self.bytes.fetch_add(sign * byte_count(row), Ordering::Relaxed);
-    }
-
-    fn replace<R: Indexed>(&self, old: &R, new: &R) {
-        if old.class() != new.class() {
-            self.rows[old.class()].fetch_sub(1, Ordering::Relaxed);
-            self.rows[new.class()].fetch_add(1, Ordering::Relaxed);
-        }
-        self.bytes.fetch_add(byte_count(new) - byte_count(old), Ordering::Relaxed);
-    }
 }
 
 /// The rows of one kind under one name.
@@ -141,27 +68,18 @@ pub(super) struct MemoryTable<R: Indexed> {
     sweep_next: AtomicUsize,
     has_listeners: AtomicBool,
     listeners: RwLock<Vec<Weak<dyn ExpiryListener<R>>>>,
-}
-
-pub(super) fn read<T>(lock: &RwLock<T>) -> RwLockReadGuard<'_, T> {
-    lock.read().unwrap_or_else(PoisonError::into_inner)
-}
-
-pub(super) fn write<T>(lock: &RwLock<T>) -> RwLockWriteGuard<'_, T> {
-    lock.write().unwrap_or_else(PoisonError::into_inner)
-}
-
-pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Whether all ids have the same hash.
+    #[cfg(test)]
+    pub(super) all_alike: bool,
 }
 
 /// What the look for an existing row came to.
-enum Attempt<R> {
+enum Attempt<R: Indexed> {
     Done,
     /// There is no row, and the decision is to store this one.
     Insert(R),
-    /// An expired or removed row is in the way.
-    InTheWay,
+    /// An expired or removed row is in the way, in this entry.
+    InTheWay(Arc<Entry<R>>),
 }
 
 /// Why a new row was not stored.
@@ -174,23 +92,19 @@ enum NotInserted<R> {
 
 impl<R: Indexed> MemoryTable<R> {
     pub(super) fn new(clock: Clock, hub: Arc<Hub>) -> Self {
-        let shard = || Shard {
-            rows: RwLock::default(),
-            expiry: Mutex::default(),
-            next_expiry: AtomicI64::new(NEVER),
-            gauges: Gauges::default(),
-        };
         Self {
             clock,
             hub,
             hasher: DefaultHashBuilder::default(),
-            shards: (0..SHARDS).map(|_| shard()).collect(),
+            shards: (0..SHARDS).map(|_| Shard::default()).collect(),
             index: R::Index::default(),
             sequence: AtomicU64::new(0),
             slots: AtomicU64::new(0),
             sweep_next: AtomicUsize::new(0),
             has_listeners: AtomicBool::new(false),
             listeners: RwLock::default(),
+            #[cfg(test)]
+            all_alike: false,
         }
     }
 
@@ -219,10 +133,7 @@ impl<R: Indexed> MemoryTable<R> {
     pub(super) fn for_each_expired(&self, tick_ns: i64, mut visit: impl FnMut(&R)) {
         for shard in self.shards.iter().filter(|shard| shard.next_expiry.load(Ordering::Relaxed) <= tick_ns) {
             // Copied out: an entry's lock comes before the index's.
-            let due: Vec<_> = lock(&shard.expiry)
-                .range(..=(tick_ns, u64::MAX))
-                .map(|(_, entry)| Arc::clone(entry))
-                .collect();
+            let due: Vec<_> = due(&lock(&shard.expiry), tick_ns).map(Arc::clone).collect();
             for entry in due {
                 if let Some(row) = read(&entry.cell).row.as_ref().filter(|row| !is_alive(*row, tick_ns)) {
                     visit(row);
@@ -235,7 +146,15 @@ impl<R: Indexed> MemoryTable<R> {
     #[cfg(test)]
     pub(super) fn due(&self) -> usize {
         let tick_ns = self.tick_ns();
-        self.shards.iter().map(|shard| lock(&shard.expiry).range(..=(tick_ns, u64::MAX)).count()).sum()
+        self.shards.iter().map(|shard| due(&lock(&shard.expiry), tick_ns).count()).sum()
+    }
+
+    fn hash(&self, id: &str) -> u64 {
+        #[cfg(test)]
+        if self.all_alike {
+            return 0;
+        }
+        self.hasher.hash_one(id)
     }
 
     fn shard(&self, hash: u64) -> &Shard<R> {
@@ -253,48 +172,57 @@ impl<R: Indexed> MemoryTable<R> {
         decide: &mut Decide<'_, R>,
     ) -> Result<Attempt<R>> {
         let rows = read(&shard.rows);
-        let Some(slot) = rows.find(hash, |slot| slot.hash == hash && *slot.entry.id == *id) else {
-            drop(rows);
-            return Ok(match decide(None, now)? {
-                Change::Put(row) | Change::PutUnannounced(row) => Attempt::Insert(row),
-                Change::Keep | Change::Remove => Attempt::Done,
-            });
-        };
-        let entry = &slot.entry;
-        let mut cell = write(&entry.cell);
-        let Some(old) = cell.row.as_ref().filter(|row| is_alive(*row, now.tick_ns)) else {
-            return Ok(Attempt::InTheWay);
-        };
-        match decide(Some(old), now)? {
-            Change::Keep => {}
-            Change::Put(new) | Change::PutUnannounced(new) => {
-                self.index.replaced(entry, old, &new);
-                shard.gauges.replace(old, &new);
-                match (old.takes_slot(), new.takes_slot()) {
-                    (true, false) => {
-                        self.slots.fetch_sub(1, Ordering::SeqCst);
-                    }
-                    (false, true) => {
-                        self.slots.fetch_add(1, Ordering::SeqCst);
-                    }
-                    _ => {}
-                }
-                let deadline = new.expires_at().unwrap_or(NEVER);
-                cell.row = Some(new);
-                if deadline < cell.scheduled {
-                    shard.schedule(&mut cell, entry, deadline);
-                }
+        let mut removed = None;
+        let mut is_there = false;
+        for slot in alike(&rows, hash) {
+            let entry = &slot.entry;
+            let mut cell = write(&entry.cell);
+            let old = match (cell.likeness(id), &cell.row) {
+                (Likeness::Other, _) => continue,
+                (Likeness::Same, Some(row)) if is_alive(row, now.tick_ns) => row,
+                _ => return Ok(Attempt::InTheWay(Arc::clone(entry))),
+            };
+            is_there = true;
+            match decide(Some(old), now)? {
+                Change::Keep => {}
+                Change::Put(new) | Change::PutUnannounced(new) => self.replace(shard, entry, &mut cell, new),
+                Change::Remove => removed = Some((Arc::clone(entry), self.take(shard, &mut cell, entry))),
             }
-            Change::Remove => {
-                let entry = Arc::clone(entry);
-                let removed = self.take(shard, &mut cell, &entry);
-                drop(cell);
-                drop(rows);
-                shard.unhook(hash, &entry);
-                drop(removed);
+            break;
+        }
+        drop(rows);
+        if let Some((entry, _row)) = removed {
+            shard.unhook(hash, &entry);
+        }
+        if is_there {
+            return Ok(Attempt::Done);
+        }
+        Ok(match decide(None, now)? {
+            Change::Put(row) | Change::PutUnannounced(row) => Attempt::Insert(row),
+            Change::Keep | Change::Remove => Attempt::Done,
+        })
+    }
+
+    /// Puts a row in the place of the one that is there.
+    fn replace(&self, shard: &Shard<R>, entry: &Arc<Entry<R>>, cell: &mut Cell<R>, new: R) {
+        if let Some(old) = &cell.row {
+            self.index.replaced(entry, old, &new);
+            shard.gauges.replace(old, &new);
+            match (old.takes_slot(), new.takes_slot()) {
+                (true, false) => {
+                    self.slots.fetch_sub(1, Ordering::SeqCst);
+                }
+                (false, true) => {
+                    self.slots.fetch_add(1, Ordering::SeqCst);
+                }
+                _ => {}
             }
         }
-        Ok(Attempt::Done)
+        let deadline = new.expires_at().unwrap_or(NEVER);
+        cell.row = Some(new);
+        if deadline < cell.scheduled {
+            shard.schedule(cell, entry, deadline);
+        }
     }
 
     /// Takes the row out of its cell and out of every index but the hash table. The cell's lock is held.
@@ -318,7 +246,8 @@ impl<R: Indexed> MemoryTable<R> {
         limit: Option<u64>,
     ) -> std::result::Result<(), NotInserted<R>> {
         let mut rows = write(&shard.rows);
-        if rows.find(hash, |slot| slot.hash == hash && *slot.entry.id == *row.id()).is_some() {
+        let is_other = |slot: &Slot<R>| matches!(read(&slot.entry.cell).likeness(row.id()), Likeness::Other);
+        if !alike(&rows, hash).all(is_other) {
             return Err(NotInserted::Taken);
         }
         // Only now: a row that is refused for its id must not keep another out for a moment.
@@ -327,7 +256,7 @@ impl<R: Indexed> MemoryTable<R> {
         }
         let entry = Arc::new(Entry {
             sequence: self.sequence.fetch_add(1, Ordering::Relaxed) + 1,
-            id: row.shared_id(),
+            key: row.key(),
             cell: RwLock::new(Cell { row: None, scheduled: NEVER }),
         });
         let mut cell = write(&entry.cell);
@@ -388,7 +317,7 @@ impl<R: Indexed> MemoryTable<R> {
         let mut removed = 0;
         while removed < most {
             let Some(entry) = shard.first_due(tick_ns) else { break };
-            if self.retire(shard, &entry, tick_ns) {
+            if self.retire_due(shard, &entry, tick_ns) {
                 removed += 1;
             }
         }
@@ -400,17 +329,24 @@ impl<R: Indexed> MemoryTable<R> {
     fn sweep_a_few(&self, shard: &Shard<R>, tick_ns: i64) {
         for _ in 0..SWEEP_PER_CALL {
             let Some(entry) = shard.first_due(tick_ns) else { break };
-            self.retire(shard, &entry, tick_ns);
+            self.retire_due(shard, &entry, tick_ns);
         }
     }
 
+    /// [`Self::retire`] for an entry that came out of the expiry index, where only rows are that were not taken.
+    fn retire_due(&self, shard: &Shard<R>, entry: &Arc<Entry<R>>, tick_ns: i64) -> bool {
+        let hash = read(&entry.cell).row.as_ref().map(|row| self.hash(row.id()));
+        // Without a row it was taken just now, by someone who also unhooks it.
+        hash.is_some_and(|hash| self.retire(shard, hash, entry, tick_ns))
+    }
+
     /// Removes the row of `entry` if it expired; moves it to its deadline in the expiry index if it did not.
-    fn retire(&self, shard: &Shard<R>, entry: &Arc<Entry<R>>, tick_ns: i64) -> bool {
+    fn retire(&self, shard: &Shard<R>, hash: u64, entry: &Arc<Entry<R>>, tick_ns: i64) -> bool {
         let mut cell = write(&entry.cell);
         let Some(row) = &cell.row else {
             drop(cell);
             // Whoever took the row is about to unhook the entry, unless this comes first.
-            shard.unhook(self.hasher.hash_one(&*entry.id), entry);
+            shard.unhook(hash, entry);
             return false;
         };
         if is_alive(row, tick_ns) {
@@ -420,7 +356,7 @@ impl<R: Indexed> MemoryTable<R> {
         }
         let expired = self.take(shard, &mut cell, entry);
         drop(cell);
-        shard.unhook(self.hasher.hash_one(&*entry.id), entry);
+        shard.unhook(hash, entry);
         if let Some(row) = expired {
             self.tell_listeners(&row);
         }
@@ -439,92 +375,41 @@ impl<R: Indexed> MemoryTable<R> {
     /// A row that was looked up has expired: removes it.
     #[cold]
     fn retire_by_id(&self, shard: &Shard<R>, hash: u64, id: &str, tick_ns: i64) {
-        let entry = read(&shard.rows)
-            .find(hash, |slot| slot.hash == hash && *slot.entry.id == *id)
-            .map(|slot| Arc::clone(&slot.entry));
+        let is_same = |slot: &&Slot<R>| matches!(read(&slot.entry.cell).likeness(id), Likeness::Same);
+        let entry = alike(&read(&shard.rows), hash).find(is_same).map(|slot| Arc::clone(&slot.entry));
         if let Some(entry) = entry {
-            self.retire(shard, &entry, tick_ns);
-        }
-    }
-}
-
-impl<R: Indexed> Shard<R> {
-    /// Moves an entry to `deadline` in the expiry index. The entry's lock is held.
-    fn schedule(&self, cell: &mut Cell<R>, entry: &Arc<Entry<R>>, deadline: i64) {
-        if cell.scheduled == NEVER && deadline == NEVER {
-            return;
-        }
-        let mut expiry = lock(&self.expiry);
-        if cell.scheduled != NEVER {
-            expiry.remove(&(cell.scheduled, entry.sequence));
-        }
-        if deadline != NEVER {
-            expiry.insert((deadline, entry.sequence), Arc::clone(entry));
-        }
-        cell.scheduled = deadline;
-        self.note_next(&expiry);
-    }
-
-    /// The entry that is due first. It stays in the index until its row is taken and the row's slot is free:
-    /// an index without due entries means that no expired row takes a slot.
-    fn first_due(&self, tick_ns: i64) -> Option<Arc<Entry<R>>> {
-        if self.next_expiry.load(Ordering::Relaxed) > tick_ns {
-            return None;
-        }
-        let expiry = lock(&self.expiry);
-        expiry.first_key_value().filter(|(key, _)| key.0 <= tick_ns).map(|(_, entry)| Arc::clone(entry))
-    }
-
-    fn note_next(&self, expiry: &ExpiryIndex<R>) {
-        let next = expiry.first_key_value().map_or(NEVER, |(&(deadline, _), _)| deadline);
-        self.next_expiry.store(next, Ordering::Relaxed);
-    }
-
-    /// Takes an entry without a row out of the hash table.
-    fn unhook(&self, hash: u64, entry: &Arc<Entry<R>>) {
-        let mut rows = write(&self.rows);
-        if let Ok(found) = rows.find_entry(hash, |slot| Arc::ptr_eq(&slot.entry, entry)) {
-            let (slot, _) = found.remove();
-            // A table that once was large gives its room back.
-            if is_too_roomy(rows.len(), rows.capacity()) {
-                let keep = rows.len() * 2;
-                rows.shrink_to(keep, |slot| slot.hash);
-            }
-            drop(rows);
-            drop(slot);
+            self.retire(shard, hash, &entry, tick_ns);
         }
     }
 }
 
 impl<R: Indexed> Table<R> for MemoryTable<R> {
-    fn read(&self, id: &str, visit: &mut dyn FnMut(&R, i64)) -> Result<bool> {
-        let hash = self.hasher.hash_one(id);
+    fn read(&self, id: &str, visit: &mut dyn FnMut(&R)) -> Result<bool> {
+        let hash = self.hash(id);
         let shard = self.shard(hash);
-        let tick_ns = self.clock.tick_ns();
+        let recent_tick_ns = self.clock.recent_tick_ns();
         let (mut found, mut expired) = (false, false);
-        {
-            let rows = read(&shard.rows);
-            if let Some(slot) = rows.find(hash, |slot| slot.hash == hash && *slot.entry.id == *id) {
-                let cell = read(&slot.entry.cell);
-                if let Some(row) = &cell.row {
-                    if is_alive(row, tick_ns) {
-                        found = true;
-                        visit(row, tick_ns);
-                    } else {
-                        expired = true;
-                    }
-                }
+        for slot in alike(&read(&shard.rows), hash) {
+            let cell = read(&slot.entry.cell);
+            let Some(row) = cell.row.as_ref().filter(|row| row.id() == id) else { continue };
+            // The schedule is never later than the row's deadline.
+            if self.clock.is_before(cell.scheduled, recent_tick_ns) || is_alive(row, self.tick_ns()) {
+                found = true;
+                visit(row);
+            } else {
+                expired = true;
             }
+            break;
         }
         if expired {
-            self.retire_by_id(shard, hash, id, tick_ns);
+            self.retire_by_id(shard, hash, id, self.tick_ns());
         }
-        self.sweep_a_few(shard, tick_ns);
+        self.sweep_a_few(shard, recent_tick_ns);
         Ok(found)
     }
 
     fn transact(&self, id: &str, limit: Option<u64>, decide: &mut Decide<'_, R>) -> Result<()> {
-        let hash = self.hasher.hash_one(id);
+        let hash = self.hash(id);
         let shard = self.shard(hash);
         loop {
             let now = self.clock.now();
@@ -533,7 +418,9 @@ impl<R: Indexed> Table<R> for MemoryTable<R> {
                     self.sweep_a_few(shard, now.tick_ns);
                     return Ok(());
                 }
-                Attempt::InTheWay => self.retire_by_id(shard, hash, id, now.tick_ns),
+                Attempt::InTheWay(entry) => {
+                    self.retire(shard, hash, &entry, now.tick_ns);
+                }
                 Attempt::Insert(row) => {
                     if self.insert_making_room(shard, hash, row, limit)? {
                         // Insertions walk over all shards, so that rows expire even where nobody looks.
@@ -557,7 +444,10 @@ impl<R: Indexed> Table<R> for MemoryTable<R> {
 
     fn watch_expiry(&self, listener: Weak<dyn ExpiryListener<R>>) {
         let mut listeners = write(&self.listeners);
-        listeners.retain(|known| known.strong_count() > 0);
+        // Only when there is no more room: opening many must not look at each of them each time.
+        if listeners.len() == listeners.capacity() {
+            listeners.retain(|known| known.strong_count() > 0);
+        }
         listeners.push(listener);
         self.has_listeners.store(true, Ordering::Relaxed);
     }

@@ -1,18 +1,14 @@
-//! What a memory table promises to every domain.
+//! What a memory table does in its own way. What it promises as every store does: `tests/store_contract.rs`.
 
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Barrier, Mutex, Weak};
+use std::sync::{Arc, Barrier};
 use std::thread;
 
-use super::super::{
-    A2aPosition, A2aQuery, A2aRow, A2aTable, Backend, Change, ExpiryListener, Row as _, SessionRow, Table,
-};
+use super::super::{Backend, Change, SessionRow, Table};
 use super::MemoryBackend;
-use super::table::SWEEP_PER_CALL;
+use super::table::{MemoryTable, SWEEP_PER_CALL};
 use crate::clock::{Clock, ManualClock, NANOS_PER_MILLI, Now};
 use crate::error::{Error, Reason, Result};
-
-const FOR_EVER_MS: i64 = 0;
+use crate::events::Hub;
 
 fn manual() -> (Arc<ManualClock>, MemoryBackend) {
     let clock = Arc::new(ManualClock::new(1_764_498_600_000).unwrap());
@@ -49,50 +45,8 @@ fn put(table: &dyn Table<SessionRow>, id: &str, limit: Option<u64>, idle_timeout
 
 fn version(table: &dyn Table<SessionRow>, id: &str) -> Option<u64> {
     let mut version = None;
-    assert_eq!(table.read(id, &mut |row, _| version = Some(row.version)).unwrap(), version.is_some());
+    assert_eq!(table.read(id, &mut |row| version = Some(row.version)).unwrap(), version.is_some());
     version
-}
-
-#[test]
-fn a_row_is_gone_from_its_deadline_on_for_every_operation() {
-    let (clock, backend) = manual();
-    let table = backend.sessions("default").unwrap();
-    put(&*table, "a", None, 10).unwrap();
-    clock.advance(10).unwrap();
-    assert_eq!(version(&*table, "a"), Some(0), "older than is strict");
-    clock.advance(1).unwrap();
-    table
-        .transact("a", None, &mut |old, _| {
-            assert!(old.is_none());
-            Ok(Change::Keep)
-        })
-        .unwrap();
-    assert_eq!(version(&*table, "a"), None);
-    put(&*table, "a", None, 10).unwrap();
-    assert_eq!(version(&*table, "a"), Some(0), "its id is free again");
-}
-
-#[test]
-fn a_deadline_that_moves_is_followed_both_ways() {
-    let (clock, backend) = manual();
-    let table = backend.sessions("default").unwrap();
-    put(&*table, "a", None, 10).unwrap();
-    let set = |timeout_ms: i64| {
-        table
-            .transact("a", None, &mut |old, _| {
-                let mut row = old.expect("still there").clone();
-                row.idle_timeout_ms = timeout_ms;
-                Ok(Change::Put(row))
-            })
-            .unwrap();
-    };
-    set(1_000);
-    clock.advance(500).unwrap();
-    assert_eq!(table.sweep(10).unwrap(), 0, "its first deadline has passed, its present one has not");
-    assert_eq!(version(&*table, "a"), Some(0));
-    set(501);
-    clock.advance(2).unwrap();
-    assert_eq!(table.sweep(10).unwrap(), 1, "the earlier deadline counts");
 }
 
 #[test]
@@ -119,245 +73,6 @@ fn a_call_looks_at_a_few_rows_whose_deadline_moved_on_and_not_at_all_of_them() {
 }
 
 #[test]
-fn expired_rows_never_count_against_the_limit() {
-    let (clock, backend) = manual();
-    let table = backend.sessions("default").unwrap();
-    for round in 0..5 {
-        for n in 0..100 {
-            put(&*table, &format!("{round}-{n}"), Some(100), 10).unwrap();
-        }
-        let refused = put(&*table, "one-more", Some(100), 10).unwrap_err();
-        assert_eq!(refused.reason(), Reason::CapacityExhausted);
-        clock.advance(11).unwrap();
-    }
-}
-
-#[test]
-fn a_limit_is_exact_under_threads() {
-    let (_, backend) = manual();
-    let table = backend.sessions("default").unwrap();
-    let (threads, limit) = (4, 50);
-    let (barrier, stored) = (Barrier::new(threads), AtomicU64::new(0));
-    thread::scope(|scope| {
-        for t in 0..threads {
-            let (table, barrier, stored) = (&table, &barrier, &stored);
-            scope.spawn(move || {
-                barrier.wait();
-                for n in 0..100 {
-                    if put(&**table, &format!("{t}-{n}"), Some(limit), FOR_EVER_MS).is_ok() {
-                        stored.fetch_add(1, Ordering::SeqCst);
-                    }
-                }
-            });
-        }
-    });
-    assert_eq!(stored.load(Ordering::SeqCst), limit);
-}
-
-#[test]
-fn a_slot_is_freed_once() {
-    let (_, backend) = manual();
-    let table = backend.sessions("default").unwrap();
-    put(&*table, "a", Some(1), FOR_EVER_MS).unwrap();
-    for _ in 0..3 {
-        table
-            .transact("a", None, &mut |old, _| {
-                let mut row = old.unwrap().clone();
-                row.terminated = true;
-                Ok(Change::Put(row))
-            })
-            .unwrap();
-    }
-    put(&*table, "b", Some(1), FOR_EVER_MS).unwrap();
-    assert!(put(&*table, "c", Some(1), FOR_EVER_MS).is_err());
-    table.transact("a", None, &mut |_, _| Ok(Change::Remove)).unwrap();
-    assert!(put(&*table, "c", Some(1), FOR_EVER_MS).is_err(), "the slot of `a` was free already");
-}
-
-#[test]
-fn a_transition_that_refuses_or_panics_changes_nothing() {
-    let (_, backend) = manual();
-    let table = backend.sessions("default").unwrap();
-    put(&*table, "a", None, FOR_EVER_MS).unwrap();
-    let refused = table.transact("a", None, &mut |_, _| Err(Error::new(Reason::TaskTerminal, "no")));
-    assert_eq!(refused.unwrap_err().reason(), Reason::TaskTerminal);
-    for id in ["a", "new"] {
-        let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-            table.transact(id, None, &mut |_, _| panic!("in the transition"))
-        }));
-        assert!(panicked.is_err());
-    }
-    assert_eq!((version(&*table, "a"), version(&*table, "new")), (Some(0), None));
-    put(&*table, "new", Some(2), FOR_EVER_MS).unwrap();
-}
-
-#[test]
-fn increments_by_many_threads_are_all_kept() {
-    let (_, backend) = manual();
-    let table = backend.sessions("default").unwrap();
-    put(&*table, "a", None, FOR_EVER_MS).unwrap();
-    thread::scope(|scope| {
-        for _ in 0..4 {
-            scope.spawn(|| {
-                for _ in 0..1_000 {
-                    table
-                        .transact("a", None, &mut |old, _| {
-                            let mut row = old.unwrap().clone();
-                            row.version += 1;
-                            Ok(Change::Put(row))
-                        })
-                        .unwrap();
-                }
-            });
-        }
-    });
-    assert_eq!(version(&*table, "a"), Some(4_000));
-}
-
-#[test]
-fn inserting_removing_and_expiring_race_and_leave_nothing() {
-    let (clock, backend) = manual();
-    let table = backend.sessions("default").unwrap();
-    thread::scope(|scope| {
-        for _ in 0..4 {
-            scope.spawn(|| {
-                for n in 0..2_000 {
-                    let id = format!("{}", n % 7);
-                    let _ = put(&*table, &id, Some(5), 1);
-                    if n % 3 == 0 {
-                        table.transact(&id, None, &mut |_, _| Ok(Change::Remove)).unwrap();
-                    }
-                    if n % 5 == 0 {
-                        clock.advance(1).unwrap();
-                    }
-                    let _ = version(&*table, &id);
-                }
-            });
-        }
-    });
-    clock.advance(10).unwrap();
-    table.sweep(usize::MAX).unwrap();
-    let stats = backend.stats().unwrap();
-    assert!(stats.as_str().contains("\"sessions\":0,"), "{}", stats.as_str());
-    assert!(stats.as_str().contains("\"bytes\":0,"), "{}", stats.as_str());
-    for n in 0..5 {
-        put(&*table, &format!("again-{n}"), Some(5), 1).unwrap();
-    }
-    assert!(put(&*table, "too-many", Some(5), 1).is_err());
-}
-
-struct Expired(Mutex<Vec<String>>);
-
-impl ExpiryListener<SessionRow> for Expired {
-    fn expired(&self, row: &SessionRow) {
-        self.0.lock().unwrap().push(row.id().to_owned());
-    }
-}
-
-#[test]
-fn listeners_hear_of_each_expiry_once_and_of_no_removal() {
-    let (clock, backend) = manual();
-    let table = backend.sessions("default").unwrap();
-    let heard = Arc::new(Expired(Mutex::default()));
-    table.watch_expiry(Arc::downgrade(&heard) as Weak<dyn ExpiryListener<SessionRow>>);
-    for n in 0..20 {
-        put(&*table, &format!("{n:02}"), None, 10).unwrap();
-    }
-    table.transact("00", None, &mut |_, _| Ok(Change::Remove)).unwrap();
-    clock.advance(11).unwrap();
-    assert_eq!(version(&*table, "05"), None, "a look-up removes it");
-    table.sweep(usize::MAX).unwrap();
-    let mut ids = heard.0.lock().unwrap().clone();
-    ids.sort();
-    assert_eq!(ids, (1..20).map(|n| format!("{n:02}")).collect::<Vec<_>>());
-}
-
-fn a2a(id: &str, status_timestamp_ms: Option<i64>, context: Option<&str>, state: &str) -> A2aRow {
-    A2aRow {
-        id: id.into(),
-        owner: None,
-        context_id: context.map(Arc::from),
-        state: state.into(),
-        is_final: false,
-        status_timestamp_ms,
-        finalized_tick_ns: None,
-        finalized_retention_ms: 0,
-        revision: 1,
-        task: "{}".into(),
-        history: None,
-        artifacts: None,
-    }
-}
-
-fn walk(table: &dyn A2aTable, query: A2aQuery<'_>) -> (Vec<String>, Option<u64>) {
-    let (mut ids, mut after, mut total) = (Vec::new(), None::<A2aPosition>, None);
-    loop {
-        let query = A2aQuery { after: after.as_ref(), count: after.is_none(), ..query };
-        let found = table.list(&query, &mut |row| ids.push(row.id().to_owned())).unwrap();
-        total = total.or(found.total);
-        match found.next {
-            Some(next) => after = Some(next),
-            None => return (ids, total),
-        }
-    }
-}
-
-#[test]
-fn a2a_rows_are_listed_in_order_by_every_filter() {
-    let (_, backend) = manual();
-    let table = backend.a2a_tasks("default").unwrap();
-    let rows = [
-        a2a("b", Some(5), Some("x"), "working"),
-        a2a("a", Some(5), Some("x"), "submitted"),
-        a2a("c", None, Some("x"), "working"),
-        a2a("d", Some(9), Some("y"), "working"),
-        a2a("e", Some(1), None, "submitted"),
-    ];
-    for row in &rows {
-        table.transact(row.id(), None, &mut |_, _| Ok(Change::Put(row.clone()))).unwrap();
-    }
-    let query = A2aQuery {
-        owner: None,
-        context_id: None,
-        state: None,
-        status_timestamp_from_ms: None,
-        after: None,
-        limit: 2,
-        count: true,
-    };
-    let x = Some("x");
-    let cases: [(A2aQuery<'_>, &[&str]); 7] = [
-        (query, &["d", "a", "b", "e", "c"]),
-        (A2aQuery { context_id: x, ..query }, &["a", "b", "c"]),
-        (A2aQuery { state: Some("working"), ..query }, &["d", "b", "c"]),
-        (A2aQuery { state: Some("working"), context_id: x, ..query }, &["b", "c"]),
-        (A2aQuery { status_timestamp_from_ms: Some(5), ..query }, &["d", "a", "b"]),
-        (A2aQuery { owner: Some(""), ..query }, &[]),
-        (A2aQuery { state: Some("failed"), context_id: x, ..query }, &[]),
-    ];
-    for (query, ids) in cases {
-        let (found, total) = walk(&*table, query);
-        assert_eq!((found.as_slice(), total), (ids.map_to_owned().as_slice(), Some(ids.len() as u64)));
-    }
-    let moved = A2aRow { context_id: Some("y".into()), ..a2a("a", Some(10), None, "working") };
-    table.transact("a", None, &mut |_, _| Ok(Change::Put(moved.clone()))).unwrap();
-    table.transact("d", None, &mut |_, _| Ok(Change::Remove)).unwrap();
-    assert_eq!(walk(&*table, query).0, ["a", "b", "e", "c"]);
-    assert_eq!(walk(&*table, A2aQuery { context_id: Some("y"), ..query }).0, ["a"]);
-    assert_eq!(walk(&*table, A2aQuery { state: Some("submitted"), ..query }).0, ["e"]);
-}
-
-trait MapToOwned {
-    fn map_to_owned(&self) -> Vec<String>;
-}
-
-impl MapToOwned for &[&str] {
-    fn map_to_owned(&self) -> Vec<String> {
-        self.iter().map(|id| (*id).to_owned()).collect()
-    }
-}
-
-#[test]
 fn memory_measures_age_by_the_monotonic_clock() {
     let (clock, backend) = manual();
     let table = backend.sessions("default").unwrap();
@@ -367,4 +82,62 @@ fn memory_measures_age_by_the_monotonic_clock() {
     clock.advance(10).unwrap();
     assert_eq!(version(&*table, "a"), Some(0));
     assert_eq!(table.now().unwrap().tick_ns, 10 * NANOS_PER_MILLI);
+}
+
+#[test]
+fn ids_with_the_same_hash_are_told_apart() {
+    let clock = Arc::new(ManualClock::new(0).unwrap());
+    let mut table = MemoryTable::new(Clock::Manual(Arc::clone(&clock)), Arc::new(Hub::default()));
+    table.all_alike = true;
+    let ids: Vec<String> = (0..40).map(|n| n.to_string()).collect();
+    for (n, id) in ids.iter().enumerate() {
+        assert_eq!(version(&table, id), None);
+        put(&table, id, Some(40), if n % 2 == 0 { 10 } else { 20 }).unwrap();
+    }
+    assert!(put(&table, "40", Some(40), 10).is_err());
+    let raise = |id: &str| {
+        table.transact(id, None, &mut |old, _| {
+            let old = old.expect("it is there");
+            assert_eq!(*old.id, *id);
+            Ok(Change::Put(SessionRow { version: old.version + 1, ..old.clone() }))
+        })
+    };
+    raise("7").unwrap();
+    table.transact("9", None, &mut |_, _| Ok(Change::Remove)).unwrap();
+    clock.advance(11).unwrap();
+    for (n, id) in ids.iter().enumerate() {
+        let expected = if n % 2 == 0 || n == 9 { None } else { Some(u64::from(n == 7)) };
+        assert_eq!(version(&table, id), expected, "{id}");
+    }
+    for id in ids.iter().filter(|id| version(&table, id).is_none()) {
+        put(&table, id, Some(40), 30).unwrap();
+    }
+    assert!(ids.iter().all(|id| version(&table, id).is_some()));
+}
+
+#[test]
+fn ids_with_the_same_hash_race_and_stay_apart() {
+    const ROUNDS: u64 = 300;
+    let clock = Arc::new(ManualClock::new(0).unwrap());
+    let mut table = MemoryTable::new(Clock::Manual(clock), Arc::new(Hub::default()));
+    table.all_alike = true;
+    let (table, barrier) = (&table, &Barrier::new(4));
+    thread::scope(|scope| {
+        for id in ["a", "b", "c", "d"] {
+            scope.spawn(move || {
+                barrier.wait();
+                for round in 0..ROUNDS {
+                    put(table, id, None, 0).unwrap();
+                    table
+                        .transact(id, None, &mut |old, _| {
+                            Ok(Change::Put(SessionRow { version: round, ..old.unwrap().clone() }))
+                        })
+                        .unwrap();
+                    assert_eq!(version(table, id), Some(round));
+                    table.transact(id, None, &mut |_, _| Ok(Change::Remove)).unwrap();
+                    assert_eq!(version(table, id), None);
+                }
+            });
+        }
+    });
 }

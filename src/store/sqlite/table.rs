@@ -263,7 +263,7 @@ pub(super) fn system_ms() -> i64 {
 }
 
 impl<R: SqlRow> Table<R> for SqlTable<R> {
-    fn read(&self, id: &str, visit: &mut dyn FnMut(&R, i64)) -> Result<bool> {
+    fn read(&self, id: &str, visit: &mut dyn FnMut(&R)) -> Result<bool> {
         let now = self.shared.now();
         let stored = self.shared.read(|connection| {
             let mut statement = connection.prepare_cached(R::SELECT)?;
@@ -277,7 +277,7 @@ impl<R: SqlRow> Table<R> for SqlTable<R> {
             return Ok(false);
         }
         let row = stored.row.map_err(|Unreadable| corrupt_row())?;
-        visit(&row, now.tick_ns);
+        visit(&row);
         Ok(true)
     }
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use rusqlite::params;
 
-use super::super::{InputState, Member, TaskCreation, TaskQuery, TaskRow, TaskStatus, TaskTable};
+use super::super::{InputState, Member, TaskCreation, TaskQuery, TaskRow, TaskStatus, TaskTable, TaskTexts};
 use super::row::{
     HEAD_COLUMNS, Place, Reader, SEQUENCE_BITS, SqlRow, Ticks, Unreadable, select_to_write, signed,
 };
@@ -128,7 +128,7 @@ impl SqlRow for TaskRow {
         ticks: Ticks,
         _now_tick: i64,
     ) -> std::result::Result<Self, Unreadable> {
-        let id = columns.text()?.into();
+        let id = columns.text()?;
         let status = TaskStatus::from_name(columns.text()?).ok_or(Unreadable)?;
         let revision = columns.count()?;
         let created_ms = columns.integer()?;
@@ -139,22 +139,22 @@ impl SqlRow for TaskRow {
         let endpoint = columns.text()?;
         let partition = columns.optional_text()?;
         let status_message = columns.optional_text()?.map(Arc::from);
-        let origin = columns.json()?;
-        let metadata = columns.optional_json()?;
-        let declared = columns.optional_json()?;
-        let creation =
-            TaskCreation::new(endpoint, partition, origin, metadata, declared).map_err(|_| Unreadable)?;
+        let creation = TaskCreation {
+            endpoint: endpoint.into(),
+            partition: partition.map(Into::into),
+            origin: columns.json()?,
+            metadata: columns.optional_json()?,
+            declared_input_requests: columns.optional_json()?,
+        };
         let input = read_input(columns)?;
-        let outcome = columns.optional_json()?.map(Arc::from);
+        let outcome = columns.optional_json()?;
         let has_outcome = matches!(status, TaskStatus::Completed | TaskStatus::Failed);
         let has_requests = input.as_ref().is_some_and(|input| !input.outstanding.is_empty());
         if outcome.is_some() != has_outcome || has_requests != (status == TaskStatus::InputRequired) {
             return Err(Unreadable);
         }
         Ok(Self {
-            id,
-            creation,
-            created_ms,
+            texts: TaskTexts::new(id, created_ms, &creation, outcome).map_err(|_| Unreadable)?,
             created_tick_ns: ticks.tick(created_ms),
             updated_ms,
             ttl_ms,
@@ -163,37 +163,35 @@ impl SqlRow for TaskRow {
             status_message,
             revision,
             cancelation_requested,
-            outcome,
             input,
-            rendered: None,
         })
     }
 
     fn insert(&self, transaction: &Transaction<'_>, place: Place, ticks: Ticks) -> rusqlite::Result<()> {
         let input = InputTexts::of(self.input.as_deref());
-        let creation = &self.creation;
+        let texts = &self.texts;
         let values = params![
             place.sequence,
             place.name,
-            &*self.id,
+            texts.id(),
             self.status.name(),
             signed(self.revision),
-            self.created_ms,
+            texts.created_ms(),
             self.updated_ms,
             self.ttl_ms,
             super::super::Row::expires_at(self).map(|deadline| ticks.deadline_ms(deadline)),
             self.poll_interval_ms,
             self.cancelation_requested,
-            creation.endpoint(),
-            creation.partition(),
+            texts.endpoint(),
+            texts.partition(),
             self.status_message.as_deref(),
-            creation.origin(),
-            creation.metadata(),
-            creation.declared_input_requests(),
+            texts.origin(),
+            texts.metadata(),
+            texts.declared_input_requests(),
             input.requests.as_ref().map(Text::as_str),
             input.responses.as_ref().map(Text::as_str),
             input.used_keys.as_ref().map(Text::as_str),
-            self.outcome.as_deref(),
+            self.texts.outcome(),
         ];
         transaction.execute(INSERT, values).map(|_| ())
     }
@@ -216,7 +214,7 @@ impl SqlRow for TaskRow {
             input.requests.as_ref().map(Text::as_str),
             input.responses.as_ref().map(Text::as_str),
             input.used_keys.as_ref().map(Text::as_str),
-            self.outcome.as_deref(),
+            self.texts.outcome(),
         ];
         transaction.execute(UPDATE, values).map(|_| ())
     }

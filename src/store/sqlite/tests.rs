@@ -5,7 +5,9 @@ use std::sync::Barrier;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
-use super::super::{A2aQuery, Backend, Change, Row as _, TaskCreation, TaskRow, TaskStatus, TaskTable};
+use super::super::{
+    A2aQuery, Backend, Change, Row as _, TaskCreation, TaskRow, TaskStatus, TaskTable, TaskTexts,
+};
 use super::SqliteBackend;
 use super::a2a_row::list_sql;
 use super::row::SqlRow;
@@ -35,10 +37,15 @@ impl Drop for Folder {
 }
 
 fn task(id: &str, origin: &str, now: Now) -> TaskRow {
+    let creation = TaskCreation {
+        endpoint: "/mcp".into(),
+        partition: None,
+        origin,
+        metadata: None,
+        declared_input_requests: None,
+    };
     TaskRow {
-        id: id.into(),
-        creation: TaskCreation::new("/mcp", None, origin, None, None).unwrap(),
-        created_ms: now.wall_ms,
+        texts: TaskTexts::new(id, now.wall_ms, &creation, None).unwrap(),
         created_tick_ns: now.tick_ns,
         updated_ms: now.wall_ms,
         ttl_ms: 3_600_000,
@@ -47,9 +54,7 @@ fn task(id: &str, origin: &str, now: Now) -> TaskRow {
         status_message: None,
         revision: 1,
         cancelation_requested: false,
-        outcome: None,
         input: None,
-        rendered: None,
     }
 }
 
@@ -58,7 +63,7 @@ fn put(table: &dyn TaskTable, id: &str, origin: &str) -> crate::error::Result<()
 }
 
 fn is_there(table: &dyn TaskTable, id: &str) -> bool {
-    table.read(id, &mut |row, _| assert_eq!(row.id(), id)).unwrap()
+    table.read(id, &mut |row| assert_eq!(row.id(), id)).unwrap()
 }
 
 #[test]

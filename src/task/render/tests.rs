@@ -56,40 +56,30 @@ fn records() {
 }
 
 #[test]
-fn a_record_is_allocated_once_and_exactly() {
-    for (state, row) in every_state() {
-        let text = record(&row);
-        let length = text.len();
-        let block = text.into_block();
-        assert_eq!(block.capacity(), Text::HEADER + length + 1, "{state}");
-    }
-    for (state, row) in every_state() {
+fn a_text_is_allocated_once() {
+    let longest = TaskRow {
+        revision: u64::MAX,
+        ttl_ms: i64::MAX,
+        poll_interval_ms: i64::MAX,
+        status: TaskStatus::InputRequired,
+        status_message: Some(text(&"\u{1}".repeat(500))),
+        ..created()
+    };
+    for (state, row) in every_state().into_iter().chain([("the longest", longest)]) {
+        let allocated = Text::HEADER + room(&row) + Payload::of(&row).room() + 1;
+        assert_eq!(record(&row).into_block().capacity(), allocated, "{state}");
         for shape in [Rendering::CreateResult, Rendering::GetResult, Rendering::Notification] {
-            let room = Text::HEADER + client_capacity(&row, Some("\"s\"")) + 1;
+            let allocated = Text::HEADER + client_room(&row, Some("\"s\"")) + 1;
             let block = rendering(&row, shape, Some("\"s\"")).into_block();
-            assert_eq!(block.capacity(), room, "{state}");
+            assert_eq!(block.capacity(), allocated, "{state}");
         }
     }
 }
 
 #[test]
-fn rows_without_a_frame_render_the_same() {
-    for (state, row) in every_state() {
-        let bare = TaskRow { rendered: None, ..row.clone() };
-        assert_eq!(record(&bare).as_str(), record(&row).as_str(), "{state}");
-        for shape in [Rendering::CreateResult, Rendering::GetResult, Rendering::Notification] {
-            let (bare, kept) = (rendering(&bare, shape, Some("7")), rendering(&row, shape, Some("7")));
-            assert_eq!(bare.as_str(), kept.as_str(), "{state}");
-        }
-    }
-}
-
-#[test]
-fn revisions_of_every_length_are_cut_off_the_frame() {
+fn revisions_of_every_length() {
     for revision in [1, 9, 10, 99, 100, 12_345, u64::MAX] {
-        let mut row = TaskRow { revision, ..created() };
-        row.rendered = Some(frame(&row));
-        let text = record(&row);
+        let text = record(&TaskRow { revision, ..created() });
         assert!(
             text.as_str().contains(&format!(r#""pollIntervalMs":1000}},"revision":{revision},"endpoint""#))
         );
@@ -103,7 +93,7 @@ fn payloads_and_messages_pass_unchanged() {
     );
     let result = r#"{ "\u0000" : [1.0, -0, 1e400] , "b":"\ud83d\ude42" }"#;
     let message = text("line\nbreak \"quoted\" \u{1} \u{1f642}");
-    let row = put(transitions::end(&row, &Ending::Completed(text(result)), Some(&message), ANY, at(1)));
+    let row = put(transitions::end(&row, Ending::Completed(result), Some(&message), ANY, at(1)));
     let row = TaskRow { cancelation_requested: true, ..row };
     let text = record(&row);
     assert!(text.as_str().contains(&format!(",\"result\":{result}}},\"revision\":2,")));
@@ -130,7 +120,7 @@ fn keys_of_requests_stay_as_they_were_spelled() {
 fn metadata_and_the_subscription_id_share_a_member() {
     let row = |metadata: &str| {
         let creation = format!(r#"{{"endpoint":"/mcp","origin":1,"metadata":{metadata}}}"#);
-        ended(&created_with(&creation), &Ending::Completed(text("{}")))
+        ended(&created_with(&creation), Ending::Completed("{}"))
     };
     let meta = |row: &TaskRow, shape, id: Option<&str>| {
         let text = rendering(row, shape, id).as_str().to_owned();

@@ -44,9 +44,9 @@ fn operations() -> Vec<(&'static str, Operation)> {
         ),
         ("update b", Box::new(|row| Ok(update(row, r#"{"b":{"roots":[]}}"#, ANY, at(9))?.0))),
         ("take", Box::new(|row| Ok(take_responses(row, ANY)?.0))),
-        ("complete", Box::new(|row| end(row, &Ending::Completed(text("{}")), None, ANY, at(9)))),
-        ("fail", Box::new(|row| end(row, &Ending::Failed(text("{}")), None, ANY, at(9)))),
-        ("cancel", Box::new(|row| end(row, &Ending::Cancelled, None, ANY, at(9)))),
+        ("complete", Box::new(|row| end(row, Ending::Completed("{}"), None, ANY, at(9)))),
+        ("fail", Box::new(|row| end(row, Ending::Failed("{}"), None, ANY, at(9)))),
+        ("cancel", Box::new(|row| end(row, Ending::Cancelled, None, ANY, at(9)))),
         ("request cancelation", Box::new(|row| Ok(request_cancelation(row)))),
     ]
 }
@@ -91,7 +91,7 @@ fn revision_and_time_move_with_the_record_only() {
             assert_eq!(next.revision - row.revision, u64::from(moves_revision), "{operation}, {state}");
             let expected_ms = if moves_time { at(9).wall_ms } else { row.updated_ms };
             assert_eq!(next.updated_ms, expected_ms, "{operation}, {state}");
-            assert_eq!(next.created_ms, row.created_ms);
+            assert_eq!(next.texts.created_ms(), row.texts.created_ms());
             assert_eq!(next.cancelation_requested, operation == "request cancelation");
         }
     }
@@ -121,7 +121,7 @@ fn preconditions_are_decided_in_order() {
         let nonterminal: [&Demanding<'_>; 3] = [
             &|row, demanded| mark_working(row, None, None, demanded, at(9)),
             &|row, demanded| request_input(row, &requests, None, demanded, at(9)),
-            &|row, demanded| end(row, &Ending::Cancelled, None, demanded, at(9)),
+            &|row, demanded| end(row, Ending::Cancelled, None, demanded, at(9)),
         ];
         for operate in nonterminal {
             let (stale, late) = (operate(&requested, stale), operate(&requested, fitting(&requested)));
@@ -285,12 +285,12 @@ fn marking_working_keeps_untaken_responses() {
 fn the_end_clears_the_input_rounds() {
     for (state, row) in every_state().into_iter().filter(|(_, row)| !row.status.is_terminal()) {
         let requested = put(Ok(request_cancelation(&row)));
-        let done = put(end(&requested, &Ending::Completed(text("{}")), Some(&text("done")), ANY, at(5)));
+        let done = put(end(&requested, Ending::Completed("{}"), Some(&text("done")), ANY, at(5)));
         assert!(done.input.is_none(), "{state}");
-        assert_eq!(done.outcome.as_deref(), Some("{}"));
+        assert_eq!(done.texts.outcome(), Some("{}"));
         assert_eq!(done.status_message.as_deref(), Some("done"));
         assert!(done.cancelation_requested, "stays visible after the end");
-        assert_eq!(ended(&row, &Ending::Cancelled).outcome, None);
+        assert_eq!(ended(&row, Ending::Cancelled).texts.outcome(), None);
     }
 }
 

@@ -13,7 +13,7 @@ from ctypes import POINTER, byref, c_char_p, c_int32, c_int64, c_uint32, c_uint6
 from pathlib import Path
 from typing import Any, Final
 
-from ._errors import InvalidArgumentError, TaskholdError, UnsupportedError, from_native
+from ._errors import InvalidArgumentError, TaskholdError, from_native
 
 ABI_VERSION: Final = 1
 WAIT_FOREVER: Final = 0xFFFF_FFFF
@@ -48,6 +48,7 @@ SIGNATURES: Final[dict[str, tuple[Any, tuple[Any, ...]]]] = {
     # Stores
     "taskhold_store_open": (c_int32, (_TEXT, _TEXT, _HANDLE, _OUT_HANDLE, _OUT_TEXT)),
     "taskhold_store_stats": (c_int32, _ASK),
+    "taskhold_store_check": (c_int32, _ASK),
     "taskhold_store_close": (c_int32, (_HANDLE,)),
     # MCP tasks
     "taskhold_manager_open": (c_int32, _OPEN),
@@ -110,9 +111,6 @@ SIGNATURES: Final[dict[str, tuple[Any, tuple[Any, ...]]]] = {
     "taskhold_state_provider_open_events": (c_int32, _OPEN_EVENTS),
 }
 
-# Functions that came after the first library of this ABI version: what needs them says so when they are missing.
-LATER: Final[dict[str, tuple[Any, tuple[Any, ...]]]] = {"taskhold_store_check": (c_int32, _ASK)}
-
 # Callbacks stay outside: a thread of another language would have to enter Python, also while it shuts down.
 # Event queues give the same.
 NOT_BOUND: Final = frozenset({"taskhold_manager_subscribe", "taskhold_subscription_close"})
@@ -144,9 +142,6 @@ def load(path: str) -> ctypes.CDLL:
         for name, (result, parameters) in SIGNATURES.items():
             function = getattr(library, name)
             function.restype, function.argtypes = result, parameters
-        for name, (result, parameters) in LATER.items():
-            if (function := getattr(library, name, None)) is not None:
-                function.restype, function.argtypes = result, parameters
     except AttributeError as error:
         raise ImportError(f"taskhold: {path} is not the library that this package needs: {error}") from None
     return library
@@ -236,14 +231,6 @@ def text(value: str) -> bytes:
 def optional_text(value: str | None) -> bytes | None:
     """The same, with None for NULL."""
     return None if value is None else text(value)
-
-
-def later(name: str) -> Any:
-    """A function that an older library may lack."""
-    function = getattr(lib, name, None)
-    if function is None:
-        raise UnsupportedError("the library is too old for this", reason="unsupported_function")
-    return function
 
 
 def integer(value: int, name: str, lowest: int, highest: int) -> int:

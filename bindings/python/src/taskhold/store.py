@@ -152,11 +152,10 @@ class Store(Handle):
 
         Raises:
             UnavailableError: the storage failed.
-            UnsupportedError: ``unsupported_function``: the library is older than this function.
 
         Source: ``taskhold_store_check``.
         """
-        return self._text(_native.later("taskhold_store_check"))
+        return self._text(lib.taskhold_store_check)
 
     check = parsed(check_json, StoreCheck)
     check_async = asynchronous(check)
