@@ -4,19 +4,28 @@
 mod clients;
 mod stores;
 
+use std::path::PathBuf;
+use std::process::Command;
+use std::sync::OnceLock;
+
 use clients::{Check, Link, Program, run, text};
 use stores::Folder;
 
-fn program(check: Check) -> Program<'static> {
-    Program { name: "restart", sources: &["examples/c/restart.c"], compiler: "gcc", link: Link::Shared, check }
+/// The command that plays it, built once for both tests.
+fn restart(check: Check) -> Command {
+    static PLAIN: OnceLock<PathBuf> = OnceLock::new();
+    static SANITIZED: OnceLock<PathBuf> = OnceLock::new();
+    let sources = &["examples/c/restart.c"];
+    let program = Program { name: "restart", sources, compiler: "gcc", link: Link::Shared, check };
+    let built = if check == Check::Plain { &PLAIN } else { &SANITIZED };
+    program.command(built.get_or_init(|| program.build()))
 }
 
 #[test]
 fn what_was_acknowledged_survives_a_kill_and_the_work_goes_on() {
     for check in [Check::Plain, Check::Sanitizers] {
-        let (program, folder) = (program(check), Folder::new());
-        let executable = program.build();
-        let output = run(program.command(&executable).arg(folder.url("agents.db")));
+        let folder = Folder::new();
+        let output = run(restart(check).arg(folder.url("agents.db")));
         assert_eq!(text(&output.stderr), "");
         let printed = text(&output.stdout);
         for expected in [
@@ -39,12 +48,11 @@ fn what_was_acknowledged_survives_a_kill_and_the_work_goes_on() {
 
 #[test]
 fn a_loss_is_noticed() {
-    let program = program(Check::Plain);
-    let output = program.command(&program.build()).arg("memory:").output().unwrap();
+    let output = restart(Check::Plain).arg("memory:").output().unwrap();
     assert_eq!(output.status.code(), Some(1));
     assert_eq!(text(&output.stdout).matches("LOST").count(), 5, "{}", text(&output.stdout));
     let folder = Folder::new();
-    let output = program.command(&program.build()).arg(folder.url("no/such/folder.db")).output().unwrap();
+    let output = restart(Check::Plain).arg(folder.url("no/such/folder.db")).output().unwrap();
     assert_eq!(output.status.code(), Some(1));
     assert!(text(&output.stderr).contains("storage_unavailable"), "{}", text(&output.stderr));
 }
