@@ -250,7 +250,7 @@ fn finds(api: &Api, table: &Table, folder: &Path) {
             (api.store_close)(store);
         }
         let copy = folder.join("finds-raw.db");
-        std::fs::copy(&file, &copy).unwrap();
+        copy_database(&file, &copy);
         let raw = Raw { connection: Connection::open(&copy).unwrap(), next: 0 };
         raw.connection.execute_batch("PRAGMA cache_size = -8192").unwrap();
         let store = open(api, &file, "normal");

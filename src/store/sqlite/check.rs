@@ -97,7 +97,7 @@ pub(super) fn render(shared: &Shared) -> Result<Text> {
         }
         Err(error) => return Err(error),
     };
-    if shared.guard.check(true).is_err() {
+    if shared.file.guard().check(true).is_err() {
         findings.problems.push("something else in this process dropped the locks of the file".to_owned());
     }
     let mut text = Text::with_capacity(256);

@@ -18,14 +18,15 @@ const KEPT: usize = 8;
 
 /// Connections that read.
 pub(super) struct Pool {
-    file: Arc<StoreFile>,
     free: Mutex<Vec<Connection>>,
+    /// Goes after the connections.
+    file: Arc<StoreFile>,
     busy_timeout: Duration,
 }
 
 impl Pool {
     pub(super) fn new(file: Arc<StoreFile>, busy_timeout: Duration) -> Self {
-        Self { file, free: Mutex::default(), busy_timeout }
+        Self { free: Mutex::default(), file, busy_timeout }
     }
 
     /// Runs `read` on a connection. It may run more than once, while the file is locked.
