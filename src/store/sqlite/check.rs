@@ -74,7 +74,7 @@ impl Findings {
                 if R::read(&mut Reader::thorough(columns, HEAD_COLUMNS), shared.ticks, now.tick_ns).is_err() {
                     self.unreadable_count += 1;
                     if self.unreadable.len() < MOST_LISTED {
-                        let id = id_of(columns);
+                        let id = id_of(columns, HEAD_COLUMNS);
                         self.unreadable.push(Unreadable { kind: R::KIND, name: name.clone(), id });
                     }
                 }

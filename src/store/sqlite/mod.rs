@@ -70,6 +70,14 @@ impl Shared {
         Now { wall_ms, tick_ns: self.ticks.tick(wall_ms) }
     }
 
+    /// The system's time, by which leases run, beside a reading of the store's clock.
+    fn system_ms(&self, now: Now) -> i64 {
+        match self.clock {
+            Clock::System => now.wall_ms,
+            Clock::Manual(_) => table::system_ms(),
+        }
+    }
+
     fn read<T>(&self, read: impl FnMut(&Connection) -> rusqlite::Result<T>) -> Result<T> {
         self.pool.read(&self.backoff, read)
     }
