@@ -101,6 +101,8 @@ test: lib
 	@scripts/require.sh g++ nm cmake pkg-config
 	@echo 'Testing: Rust, C and C++ clients, documentation'
 	@$(CARGO) test --quiet --no-fail-fast
+	@echo 'Testing: the same rules over SQLite'
+	@scripts/test-sqlite.sh
 	@echo 'Testing: injected panics'
 	@$(CARGO) test --quiet --features fault-injection --test '*faults*' --test panics
 	@$(MAKE) --no-print-directory test-python
