@@ -48,7 +48,7 @@ help:
 	@echo 'make verify       all that takes long: valgrind, sanitizers, Miri, thread models, fuzzing, mutants, ABI, audit'
 	@echo 'make bench        speed, against anchors in the same process; CARGO_BENCH_ARGS="M1 M6" for some rows'
 	@echo 'make bench-java   speed of the Java binding, against a Java program that does the same'
-	@echo 'make bench-peers  speed, against other libraries; bench-python-peers: against a2a-python'
+	@echo 'make bench-peers  speed, against other libraries; its last part, bench-python-peers: a2a-python, over files too'
 	@echo 'make setup        the Debian packages that all of this needs (a Rust toolchain is assumed)'
 	@echo 'make clean        remove what was built'
 
@@ -219,6 +219,8 @@ $(VENV)-peers/installed: bindings/python/benches/requirements.txt
 bench-peers: lib
 	@packaging/check-lto.sh $(LIB)/libtaskhold.so
 	@benches/peers/run
+	@$(MAKE) --no-print-directory bench-python-peers || \
+		echo 'Left out: a2a-python with the Python package, in memory and over files on this disk' >&2
 
 clean:
 	@$(CARGO) clean --quiet

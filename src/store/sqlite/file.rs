@@ -28,7 +28,6 @@ const CACHE_KIB: i64 = 8 * 1024;
 #[derive(Debug)]
 pub(super) struct StoreFile {
     path: PathBuf,
-    identity: Option<(u64, u64)>,
     guard: Guard,
 }
 
@@ -67,8 +66,8 @@ impl StoreFile {
         }
         // A link keeps its meaning for as long as the store is open.
         let path = path.canonicalize().map_err(|_| unavailable("the store's file cannot be looked at"))?;
-        let identity = identity(&path);
-        Ok(Self { path, identity, guard: Guard::before_open(identity)? })
+        let guard = Guard::before_open(&path)?;
+        Ok(Self { path, guard })
     }
 
     pub(super) fn path(&self) -> &Path {
@@ -108,7 +107,7 @@ impl StoreFile {
             let code = rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_CANTOPEN);
             rusqlite::Error::SqliteFailure(code, None)
         };
-        if identity(&self.path) != self.identity {
+        if !self.guard.has_file() {
             // Another file lies there now; the connections that are open still have the first.
             return Err(cannot_open());
         }
@@ -184,15 +183,4 @@ fn create(path: &Path) -> Result<()> {
     };
     let _ = std::fs::remove_file(&new);
     created.map_err(refused)
-}
-
-#[cfg(unix)]
-fn identity(path: &Path) -> Option<(u64, u64)> {
-    use std::os::unix::fs::MetadataExt as _;
-    std::fs::metadata(path).ok().map(|metadata| (metadata.dev(), metadata.ino()))
-}
-
-#[cfg(not(unix))]
-fn identity(_path: &Path) -> Option<(u64, u64)> {
-    None
 }
