@@ -35,7 +35,7 @@ tool() {
 }
 
 clients() {
-    TASKHOLD_VALGRIND=1 $cargo test --quiet --test c_clients --test conversation --test readme
+    TASKHOLD_VALGRIND=1 $cargo test --quiet --test c_clients --test conversation --test sqlite_restart --test readme
 }
 
 panics() {
@@ -49,7 +49,7 @@ lengthy() {
 
 sqlite() {
     TASKHOLD_MODEL_CASES=${TASKHOLD_SQLITE_MODEL_CASES:-1000} \
-        TASKHOLD_RACE_ROUNDS=${TASKHOLD_SQLITE_RACE_ROUNDS:-5000} \
+        TASKHOLD_RACE_ROUNDS=${TASKHOLD_SQLITE_RACE_ROUNDS:-3000} \
         TASKHOLD_SOAK=${TASKHOLD_SQLITE_SOAK:-20000} scripts/test-sqlite.sh model races soak &&
         TASKHOLD_KILL_ROUNDS=${TASKHOLD_KILL_ROUNDS:-200} $cargo test --quiet --test sqlite_processes
 }
