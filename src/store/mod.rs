@@ -153,10 +153,23 @@ pub struct A2aFound {
     pub corrupt: Vec<String>,
 }
 
+/// What a listing shows of a row.
+#[derive(Clone, Copy, Debug)]
+pub struct A2aListed<'r> {
+    /// Grows with every save.
+    pub revision: u64,
+    /// The task: JSON text.
+    pub task: &'r str,
+    /// Where `history` stands in it.
+    pub history: Option<&'r ArrayIndex>,
+    /// Where `artifacts` stands in it.
+    pub artifacts: Option<&'r ArrayIndex>,
+}
+
 /// A table of A2A tasks, which can be listed by owner.
 pub trait A2aTable: Table<A2aRow> {
-    /// Shows the rows that match, in the A2A order.
-    fn list(&self, query: &A2aQuery<'_>, visit: &mut dyn FnMut(&A2aRow)) -> Result<A2aFound>;
+    /// Shows the rows that match, in the A2A order. `visit` must not call the store.
+    fn list(&self, query: &A2aQuery<'_>, visit: &mut dyn FnMut(A2aListed<'_>)) -> Result<A2aFound>;
 }
 
 /// A storage backend.
