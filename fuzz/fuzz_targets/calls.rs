@@ -255,9 +255,13 @@ fuzz_target!(|input: Input| {
         let shared = Shared(&fixture);
         let (first, second) = input.steps.split_at(input.steps.len() / 2);
         std::thread::scope(|scope| {
-            for steps in [first, second] {
+            let threads = [first, second].map(|steps| {
                 let (shared, known) = (&shared, &known);
-                scope.spawn(move || steps.iter().for_each(|step| call(step, shared.fixture(), known)));
+                scope.spawn(move || steps.iter().for_each(|step| call(step, shared.fixture(), known)))
+            });
+            // The scope would not wait for what threads free at their very end, which would look like a leak.
+            for thread in threads {
+                thread.join().expect("no panic");
             }
         });
     } else {

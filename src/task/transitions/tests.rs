@@ -231,6 +231,18 @@ fn an_update_tells_what_it_did() {
 }
 
 #[test]
+fn a_judgement_is_for_the_state_that_it_was_made_for() {
+    let asking = asked(&created(), &format!("{{\"a\":{FORM}}}"), None);
+    let input = asking.input.as_ref();
+    // Equal by content is not enough: that would have to be compared within the store's step.
+    let equal = input.map(|input| Arc::new(InputState::clone(input)));
+    let judged = |input: Option<&Arc<InputState>>| Judgement::of(value("{}"), input.cloned());
+    assert!(judged(input).is_for(input) && judged(None).is_for(None));
+    assert!(!judged(input).is_for(equal.as_ref()));
+    assert!(!judged(input).is_for(None) && !judged(None).is_for(input));
+}
+
+#[test]
 fn one_answer_among_very_many_others() {
     let asking = asked(&created(), &format!("{{\"a\":{FORM},\"b\":{ROOTS}}}"), Some("m"));
     let others: Vec<String> = (0..20_000).map(|n| format!("\"{n}\":{ACCEPT}")).collect();
