@@ -26,6 +26,15 @@ pub(crate) fn is_too_roomy(entries: usize, capacity: usize) -> bool {
     capacity > 64 && entries < capacity / 8
 }
 
+/// Adds to a list of listeners. Those that are gone are taken out when there is no more room: adding many must not
+/// look at each of them each time.
+fn add_listener<L: ?Sized>(listeners: &mut Vec<Weak<L>>, listener: Weak<L>) {
+    if listeners.len() == listeners.capacity() {
+        listeners.retain(|known| known.strong_count() > 0);
+    }
+    listeners.push(listener);
+}
+
 /// A record as a backend keeps it.
 pub trait Row: Clone + Send + Sync + 'static {
     /// Its id, unique within a table.

@@ -8,7 +8,7 @@ use std::sync::{Arc, PoisonError, RwLock, Weak};
 
 use rusqlite::Row as Columns;
 
-use super::super::{Change, Decide, ExpiryListener, Table};
+use super::super::{Change, Decide, ExpiryListener, Table, add_listener};
 use super::Shared;
 use super::failure::{Failure, corrupt_row};
 use super::row::{HEAD_COLUMNS, Head, Place, Reader, STANDING_COLUMNS, SqlRow, Standing, Unreadable, signed};
@@ -316,9 +316,7 @@ impl<R: SqlRow> Table<R> for SqlTable<R> {
     }
 
     fn watch_expiry(&self, listener: Weak<dyn ExpiryListener<R>>) {
-        let mut listeners = self.listeners.write().unwrap_or_else(PoisonError::into_inner);
-        listeners.retain(|known| known.strong_count() > 0);
-        listeners.push(listener);
+        add_listener(&mut self.listeners.write().unwrap_or_else(PoisonError::into_inner), listener);
         self.has_listeners.store(true, Ordering::Relaxed);
     }
 
