@@ -23,7 +23,7 @@ CXX_WARNINGS := $(WARNINGS) -std=c++11
 # A program finds the library beside its own folder, wherever the build folder is moved.
 LINK := -L$(LIB) -ltaskhold -Wl,-rpath,'$$ORIGIN/../lib'
 
-CONVERSATION := $(filter-out examples/c/quickstart.c,$(wildcard examples/c/*.c))
+CONVERSATION := $(filter-out examples/c/quickstart.c examples/c/restart.c,$(wildcard examples/c/*.c))
 export TASKHOLD_LIBRARY = $(CURDIR)/$(LIB)/libtaskhold.so
 
 PYTHON ?= python3
@@ -35,7 +35,7 @@ RUN_PYTHON := PYTHONPATH=$(CURDIR)/bindings/python/src
 .PHONY: bench bench-python bench-java bench-peers bench-python-peers
 
 help:
-	@echo 'make demo         build the library and play examples/c: MCP tasks, MCP sessions, A2A tasks'
+	@echo 'make demo         build the library and play examples/c: MCP tasks, sessions, A2A tasks, a kill and a restart'
 	@echo 'make demo-python  play examples/python: a task, and an MCP server with its client'
 	@echo 'make demo-java    the same kind of conversation from Java'
 	@echo 'make test         every test: Rust, C, C++, Python, Java, documentation'
@@ -48,12 +48,14 @@ help:
 	@echo 'make verify       all that takes long: valgrind, sanitizers, Miri, thread models, fuzzing, mutants, ABI, audit'
 	@echo 'make bench        speed, against anchors in the same process; CARGO_BENCH_ARGS="M1 M6" for some rows'
 	@echo 'make bench-java   speed of the Java binding, against a Java program that does the same'
-	@echo 'make bench-peers  speed, against other libraries; bench-python-peers: against a2a-python'
+	@echo 'make bench-peers  speed, against other libraries; its last part, bench-python-peers: a2a-python, over files too'
 	@echo 'make setup        the Debian packages that all of this needs (a Rust toolchain is assumed)'
 	@echo 'make clean        remove what was built'
 
-demo: lib $(DEMO)/conversation
+demo: lib $(DEMO)/conversation $(DEMO)/restart
 	@$(DEMO)/conversation examples/c/conversation.jsonl examples/c/sessions.jsonl examples/c/a2a.jsonl
+	@rm -f $(DEMO)/agents.db $(DEMO)/agents.db-wal $(DEMO)/agents.db-shm
+	@$(DEMO)/restart sqlite:$(DEMO)/agents.db
 
 demo-python: lib
 	@scripts/require.sh $(PYTHON)
@@ -65,6 +67,11 @@ $(DEMO)/conversation: $(CONVERSATION) examples/c/demo.h include/taskhold.h | lib
 	@mkdir -p $(DEMO)
 	@echo 'Compiling $@'
 	@$(CC) $(C_WARNINGS) -O2 -Iinclude $(CONVERSATION) -o $@ $(LINK)
+
+$(DEMO)/restart: examples/c/restart.c include/taskhold.h | lib
+	@mkdir -p $(DEMO)
+	@echo 'Compiling $@'
+	@$(CC) $(C_WARNINGS) -O2 -Iinclude examples/c/restart.c -o $@ $(LINK)
 
 # Cargo knows whether anything changed. Files are replaced, not rewritten: a running program keeps its copy.
 # The crate's manifest has neither crate type: beside "lib" they would switch link-time optimization off.
@@ -94,6 +101,8 @@ test: lib
 	@scripts/require.sh g++ nm cmake pkg-config
 	@echo 'Testing: Rust, C and C++ clients, documentation'
 	@$(CARGO) test --quiet --no-fail-fast
+	@echo 'Testing: the same rules over SQLite'
+	@scripts/test-sqlite.sh
 	@echo 'Testing: injected panics'
 	@$(CARGO) test --quiet --features fault-injection --test '*faults*' --test panics
 	@$(MAKE) --no-print-directory test-python
@@ -211,6 +220,8 @@ $(VENV)-peers/installed: bindings/python/benches/requirements.txt
 bench-peers: lib
 	@packaging/check-lto.sh $(LIB)/libtaskhold.so
 	@benches/peers/run
+	@$(MAKE) --no-print-directory bench-python-peers || \
+		echo 'Left out: a2a-python with the Python package, in memory and over files on this disk' >&2
 
 clean:
 	@$(CARGO) clean --quiet

@@ -250,7 +250,8 @@ fn finds(api: &Api, table: &Table, folder: &Path) {
             (api.store_close)(store);
         }
         let copy = folder.join("finds-raw.db");
-        std::fs::copy(&file, &copy).unwrap();
+        wait_until_closed(&file);
+        copy_database(&file, &copy);
         let raw = Raw { connection: Connection::open(&copy).unwrap(), next: 0 };
         raw.connection.execute_batch("PRAGMA cache_size = -8192").unwrap();
         let store = open(api, &file, "normal");
@@ -314,21 +315,23 @@ fn pages(api: &Api, table: &Table, folder: &Path) {
             };
             assert_eq!(status, 0);
         }
-        let list = |params: &CStr| {
-            let mut page = null_mut();
-            // SAFETY: see above.
-            let status = unsafe {
-                (api.state_provider_list_tasks)(provider, null(), params.as_ptr(), &mut page, null_mut())
-            };
-            assert_eq!(status, 0);
-            page
-        };
-        let first = api.take(list(c"{}"));
+        let first = api.take(page(api, provider, c"{}"));
         let token = first.split("\"nextPageToken\":\"").nth(1).unwrap().split('"').next().unwrap();
         let params = c(&format!("{{\"pageToken\":\"{token}\"}}"));
         // The anchor is another SQLite in this process: it reads a copy.
         let copy = folder.join(format!("pages-raw-{count}.db"));
+        // SAFETY: see above.
+        unsafe {
+            (api.state_provider_close)(provider);
+            (api.store_close)(store);
+        }
+        wait_until_closed(&file);
         copy_database(&file, &copy);
+        let store = open(api, &file, "normal");
+        let mut provider = null_mut();
+        // SAFETY: see above.
+        assert_eq!(unsafe { (api.state_provider_open)(store, null(), &mut provider, null_mut()) }, 0);
+        let list = |params: &CStr| page(api, provider, params);
         let raw = Connection::open(&copy).unwrap();
         raw.execute_batch("PRAGMA cache_size = -8192").unwrap();
         let sql = "SELECT id, status_order, task FROM a2a_tasks WHERE name = 1 AND owner IS NULL \
@@ -340,21 +343,25 @@ fn pages(api: &Api, table: &Table, folder: &Path) {
                 |r| Ok((r.get::<_, i64>(0)?, r.get::<_, String>(1)?)),
             )
             .unwrap();
+        let raw_page = || {
+            let mut statement = raw.prepare_cached(sql).unwrap();
+            let mut rows = statement.query((start.0, &start.1)).unwrap();
+            let mut page = Vec::with_capacity(32_000);
+            for _ in 0..50 {
+                let row = rows.next().unwrap().unwrap();
+                page.extend_from_slice(row.get_ref(2).unwrap().as_bytes().unwrap());
+                page.push(b',');
+            }
+            assert!(rows.next().unwrap().is_some());
+            page
+        };
+        let (ours, theirs) = (api.take(list(&params)), String::from_utf8(raw_page()).unwrap());
+        assert!(ours.contains(theirs.trim_end_matches(',')), "the same tasks in the same order");
         let figures = interleaved(
             ROUNDS,
             // SAFETY: see above.
             || per_call(500, |_| unsafe { (api.string_free)(list(&params)) }),
-            || {
-                per_call(500, |_| {
-                    let mut statement = raw.prepare_cached(sql).unwrap();
-                    let mut rows = statement.query((start.0, &start.1)).unwrap();
-                    let mut page = Vec::with_capacity(32_000);
-                    while let Some(row) = rows.next().unwrap() {
-                        page.extend_from_slice(row.get_ref(2).unwrap().as_bytes().unwrap());
-                    }
-                    std::hint::black_box(page);
-                })
-            },
+            || per_call(500, |_| drop(std::hint::black_box(raw_page()))),
         );
         table.ratio("S4", &format!("second page of 50, 500 B, {count} retained"), figures, 1.5);
         pages.push(figures.0);
@@ -367,15 +374,36 @@ fn pages(api: &Api, table: &Table, folder: &Path) {
     table.ratio("S4", "the same page at 100000 and at 1000", (pages[1], pages[0]), 1.5);
 }
 
-/// A copy of a file that is in use, without opening it by another SQLite.
+/// The page of `params`, to be freed.
+fn page(api: &Api, provider: Handle, params: &CStr) -> *mut std::ffi::c_char {
+    let mut page = null_mut();
+    // SAFETY: see above.
+    let status =
+        unsafe { (api.state_provider_list_tasks)(provider, null(), params.as_ptr(), &mut page, null_mut()) };
+    assert_eq!(status, 0);
+    page
+}
+
+fn log_of(file: &Path) -> PathBuf {
+    let mut log = file.as_os_str().to_owned();
+    log.push("-wal");
+    log.into()
+}
+
+/// A store may copy its log into the file for a moment after it is closed. Then the log goes.
+fn wait_until_closed(file: &Path) {
+    while log_of(file).exists() {
+        std::thread::sleep(std::time::Duration::from_millis(1));
+    }
+}
+
+/// A copy of a file, which may be in use, without opening it in this process: closing a descriptor here would
+/// drop the locks of a store that is open.
 fn copy_database(file: &Path, copy: &Path) {
-    let mut wal = file.as_os_str().to_owned();
-    wal.push("-wal");
-    let mut copied = copy.as_os_str().to_owned();
-    copied.push("-wal");
-    // Through another process: closing a descriptor here would drop the locks of the store that is open.
-    for (from, to) in [(file.as_os_str(), copy.as_os_str()), (&wal, &copied)] {
-        assert!(Command::new("cp").arg(from).arg(to).status().unwrap().success());
+    for (from, to) in [(file.to_owned(), copy.to_owned()), (log_of(file), log_of(copy))] {
+        if from.exists() {
+            assert!(Command::new("cp").arg(from).arg(to).status().unwrap().success());
+        }
     }
 }
 
@@ -479,11 +507,18 @@ fn main() {
     }
     let folder = Folder::new();
     let table = Table::start("SQLite: the exported functions against RAW SQLITE");
-    let only = std::env::var("TASKHOLD_BENCH_ROW").ok();
-    let rows: [(&str, fn(&Api, &Table, &Path)); 5] =
-        [("S1", writes), ("S3", finds), ("S4", pages), ("S5", callers), ("S6", processes)];
-    for (row, run) in rows {
-        if only.as_deref().is_none_or(|only| only == row) {
+    let asked: Vec<&String> =
+        arguments.iter().skip(1).filter(|argument| !argument.starts_with("--")).collect();
+    let is_asked = |row: &str| asked.is_empty() || asked.iter().any(|asked| *asked == row);
+    let rows: [(&[&str], fn(&Api, &Table, &Path)); 5] = [
+        (&["S1", "S2"], writes),
+        (&["S3"], finds),
+        (&["S4"], pages),
+        (&["S5"], callers),
+        (&["S6"], processes),
+    ];
+    for (names, run) in rows {
+        if names.iter().any(|name| is_asked(name)) {
             run(&api, &table, &folder.0);
         }
     }

@@ -5,7 +5,7 @@
 set -u
 cd "$(dirname "$0")/.."
 
-all='clients panics lengthy interleavings miri threads fuzz mutants abi dependencies'
+all='clients panics lengthy sqlite interleavings miri threads fuzz mutants abi dependencies'
 logs=build/verify
 target=${CARGO_TARGET_DIR:-target}
 cargo=${CARGO:-cargo}
@@ -35,7 +35,7 @@ tool() {
 }
 
 clients() {
-    TASKHOLD_VALGRIND=1 $cargo test --quiet --test c_clients --test conversation --test readme
+    TASKHOLD_VALGRIND=1 $cargo test --quiet --test c_clients --test conversation --test sqlite_restart --test readme
 }
 
 panics() {
@@ -45,6 +45,13 @@ panics() {
 lengthy() {
     TASKHOLD_MODEL_CASES=${TASKHOLD_MODEL_CASES:-5000} TASKHOLD_RACE_ROUNDS=${TASKHOLD_RACE_ROUNDS:-50000} \
         TASKHOLD_SOAK=${TASKHOLD_SOAK:-200000} $cargo test --quiet --test model --test races --test soak
+}
+
+sqlite() {
+    TASKHOLD_MODEL_CASES=${TASKHOLD_SQLITE_MODEL_CASES:-1000} \
+        TASKHOLD_RACE_ROUNDS=${TASKHOLD_SQLITE_RACE_ROUNDS:-3000} \
+        TASKHOLD_SOAK=${TASKHOLD_SQLITE_SOAK:-20000} scripts/test-sqlite.sh model races soak &&
+        TASKHOLD_KILL_ROUNDS=${TASKHOLD_KILL_ROUNDS:-200} $cargo test --quiet --test sqlite_processes
 }
 
 interleavings() {
@@ -110,6 +117,7 @@ gist() {
     interleavings) echo "$(grep -c '^ok' "$2") models" ;;
     miri | threads) grep -o 'With .*' "$2" | head -1 ;;
     fuzz) awk '/number_of_executed_units/ { n += $2 } END { print n " inputs" }' "$2" ;;
+    sqlite) awk '/^test result: ok/ { n += $4 } /^ok: / { rounds = $2 } END { print n " tests, " rounds " rounds of kills" }' "$2" ;;
     mutants) grep 'mutants tested' "$2" | tail -1 ;;
     *) awk '/^test result: ok/ { n += $4 } END { if (n) print n " tests" }' "$2" ;;
     esac

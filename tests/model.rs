@@ -27,10 +27,12 @@ mod model {
 use model::world::{Numbers, World};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestError, TestRunner};
+use support::stores::ages_by_wall_clock;
 
 fn cases() -> u32 {
     let given = std::env::var("TASKHOLD_MODEL_CASES").ok();
-    given.map_or(100, |text| text.parse().expect("TASKHOLD_MODEL_CASES is a number"))
+    let usual = if ages_by_wall_clock() { 30 } else { 100 };
+    given.map_or(usual, |text| text.parse().expect("TASKHOLD_MODEL_CASES is a number"))
 }
 
 /// Plays sequences in which `weights` says how often each system is called.

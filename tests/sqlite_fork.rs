@@ -8,11 +8,13 @@ mod stores;
 use std::ffi::{CStr, CString, c_char};
 use std::io::{Read as _, Write as _};
 use std::ptr::{null, null_mut};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use stores::Folder;
 use taskhold::ffi::{
     taskhold_manager, taskhold_manager_close, taskhold_manager_create_task, taskhold_manager_find_task,
-    taskhold_manager_open, taskhold_store, taskhold_store_close, taskhold_store_open, taskhold_string_free,
+    taskhold_manager_open, taskhold_store, taskhold_store_close, taskhold_store_open, taskhold_store_stats,
+    taskhold_string_free,
 };
 
 struct Opened {
@@ -54,6 +56,19 @@ impl Opened {
             let found = !record.is_null();
             taskhold_string_free(record);
             found
+        }
+    }
+
+    /// How many tasks are working.
+    fn count(&self) -> usize {
+        let mut stats = null_mut();
+        // SAFETY: see above.
+        unsafe {
+            assert_eq!(taskhold_store_stats(self.store, &raw mut stats, null_mut()), 0);
+            let text = CStr::from_ptr(stats).to_str().unwrap().to_owned();
+            taskhold_string_free(stats);
+            let count = text.split("\"working\":").nth(1).unwrap().split(',').next().unwrap();
+            count.parse().unwrap()
         }
     }
 
@@ -107,4 +122,55 @@ fn a_child_has_locks_of_its_own() {
         assert!(again.has(std::str::from_utf8(&id).unwrap()), "an acknowledged task is gone");
     }
     again.close();
+}
+
+/// Threads of the parent are inside SQLite when it forks, with whatever it locks inside.
+#[test]
+fn a_child_opens_the_file_whatever_the_parents_threads_do() {
+    const CHILDREN: usize = 60;
+    let folder = Folder::new();
+    let url = CString::new(folder.url("agents.db")).unwrap();
+    let parent = Opened::new(&url);
+    let is_over = AtomicBool::new(false);
+    let created = std::thread::scope(|scope| {
+        let (url, is_over) = (&url, &is_over);
+        let threads: Vec<_> = (0..4)
+            .map(|_| {
+                scope.spawn(move || {
+                    let mut created = 0;
+                    while !is_over.load(Ordering::Relaxed) {
+                        let opened = Opened::new(url);
+                        opened.create();
+                        created += 1;
+                        opened.close();
+                    }
+                    created
+                })
+            })
+            .collect();
+        for _ in 0..CHILDREN {
+            // SAFETY: the child only uses what a fork leaves usable, the allocator and the library, and ends
+            // without returning. A child that waits for a lock of the parent is ended by the alarm.
+            let child = unsafe { libc::fork() };
+            if child == 0 {
+                // SAFETY: no handler is installed for it.
+                unsafe { libc::alarm(60) };
+                let life = std::panic::catch_unwind(|| {
+                    let opened = Opened::new(url);
+                    assert!(opened.has(&opened.create()));
+                    opened.close();
+                });
+                // SAFETY: runs nothing of the parent's.
+                unsafe { libc::_exit(i32::from(life.is_err())) };
+            }
+            let mut status = 0;
+            // SAFETY: waits for the child started above.
+            assert_eq!(unsafe { libc::waitpid(child, &raw mut status, 0) }, child);
+            assert_eq!(status, 0);
+        }
+        is_over.store(true, Ordering::Relaxed);
+        threads.into_iter().map(|thread| thread.join().unwrap()).sum::<usize>()
+    });
+    assert_eq!(parent.count(), CHILDREN + created);
+    parent.close();
 }

@@ -19,10 +19,12 @@ fn main() {
         worker::run(Path::new(file), number.parse().unwrap(), operations.parse().unwrap());
         return;
     }
-    println!("sixteen processes open an empty file");
-    audit::sixteen_open_an_empty_file();
-    let rounds = std::env::var("TASKHOLD_KILL_ROUNDS").ok().and_then(|rounds| rounds.parse().ok());
-    let rounds: u64 = rounds.unwrap_or(10);
+    let rounds = std::env::var("TASKHOLD_KILL_ROUNDS").ok();
+    let rounds: u64 = rounds.map_or(10, |rounds| rounds.parse().expect("TASKHOLD_KILL_ROUNDS is a number"));
+    for round in 0..rounds.div_ceil(4) {
+        println!("sixteen processes open a new file");
+        audit::sixteen_open_a_new_file(round);
+    }
     for round in 0..rounds {
         let processes = if round % 2 == 0 { 8 } else { 2 };
         let said = audit::round(round, processes);

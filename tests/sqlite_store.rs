@@ -470,14 +470,26 @@ fn a_full_disk_refuses_and_loses_nothing() {
 
 #[test]
 fn a_file_that_cannot_be_written_is_refused() {
+    use std::os::unix::fs::PermissionsExt;
     let folder = Folder::new();
-    let Some(disk) = SmallDisk::mount(&folder.path, "size=8m") else { return };
+    let disk = SmallDisk::mount(&folder.path, "size=8m");
     drop(open(&folder));
-    let remount =
-        std::process::Command::new("mount").args(["-o", "remount,ro"]).arg(disk.0).status().unwrap();
-    assert!(remount.success());
+    let allow = |mode| std::fs::set_permissions(&folder.path, PermissionsExt::from_mode(mode)).unwrap();
+    if let Some(disk) = &disk {
+        let remount =
+            std::process::Command::new("mount").args(["-o", "remount,ro"]).arg(disk.0).status().unwrap();
+        assert!(remount.success());
+    } else {
+        // Whoever may not mount is not above permissions either.
+        let path = folder.path.join("agents.db");
+        std::fs::set_permissions(path, PermissionsExt::from_mode(0o400)).unwrap();
+        allow(0o500);
+    }
     assert_eq!(open_error(&folder.url("agents.db"), None).0, Status::Unavailable);
     assert_eq!(open_error(&folder.url("new.db"), None).0, Status::Unavailable);
+    if disk.is_none() {
+        allow(0o700);
+    }
 }
 
 #[cfg(target_os = "linux")]
@@ -501,6 +513,25 @@ fn a_second_opener_in_this_process_is_found() {
     assert_eq!(refused.reason(), Reason::StorageUnavailable);
     drop((tasks, store));
     create(&TaskManager::open(&open(&folder), None).unwrap());
+}
+
+#[test]
+fn a_file_that_is_taken_away_is_noticed_and_nothing_more_is_acknowledged() {
+    let folder = Folder::new();
+    let store = open(&folder);
+    let tasks = TaskManager::open(&store, None).unwrap();
+    let id = create(&tasks);
+    let path = folder.path.join("agents.db");
+    std::fs::rename(&path, folder.path.join("aside.db")).unwrap();
+    std::fs::write(&path, "").unwrap();
+    assert_eq!(json(store.check().unwrap().as_str())["problems"].as_array().unwrap().len(), 1);
+    let refused = tasks.create_task(CREATION).unwrap_err();
+    assert_eq!(refused.reason(), Reason::StorageUnavailable);
+    drop((tasks, store));
+    // What lies there now is another store.
+    let tasks = TaskManager::open(&open(&folder), None).unwrap();
+    assert!(tasks.find_task(&id).unwrap().is_none());
+    create(&tasks);
 }
 
 /// A file that version 1 wrote, committed when that version was made. It stays readable for ever.

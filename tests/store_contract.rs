@@ -275,7 +275,8 @@ fn a2a(id: &str, status_timestamp_ms: Option<i64>, context: Option<&str>, state:
         finalized_tick_ns: None,
         finalized_retention_ms: 0,
         revision: 1,
-        task: "{}".into(),
+        // Found again by what a listing shows.
+        task: format!("[\"{id}\"]").into(),
         history: None,
         artifacts: None,
     }
@@ -285,7 +286,9 @@ fn walk(table: &dyn A2aTable, query: A2aQuery<'_>) -> (Vec<String>, Option<u64>)
     let (mut ids, mut after, mut total) = (Vec::new(), None::<A2aPosition>, None);
     loop {
         let query = A2aQuery { after: after.as_ref(), count: after.is_none(), ..query };
-        let found = table.list(&query, &mut |row| ids.push(row.id().to_owned())).unwrap();
+        let found = table
+            .list(&query, &mut |row| ids.push(row.task.trim_matches(['[', '"', ']']).to_owned()))
+            .unwrap();
         total = total.or(found.total);
         match found.next {
             Some(next) => after = Some(next),

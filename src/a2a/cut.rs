@@ -6,7 +6,7 @@
 
 use std::ops::Range;
 
-use crate::store::{A2aRow, ArrayIndex};
+use crate::store::{A2aListed, ArrayIndex};
 use crate::text::Text;
 
 /// How much of a task is shown.
@@ -37,14 +37,14 @@ impl Pieces<'_> {
 }
 
 /// The part of a row's task that `view` shows.
-pub(crate) fn pieces(row: &A2aRow, view: View) -> Pieces<'_> {
-    let history = row.history.as_deref();
-    let artifacts = row.artifacts.as_deref().filter(|_| !view.artifacts);
+pub(crate) fn pieces(row: A2aListed<'_>, view: View) -> Pieces<'_> {
+    let history = row.history;
+    let artifacts = row.artifacts.filter(|_| !view.artifacts);
     let history_first = match (history, artifacts) {
         (Some(history), Some(artifacts)) => history.member_start < artifacts.member_start,
         _ => true,
     };
-    let text = &*row.task;
+    let text = row.task;
     let cut_history = |behind| history.and_then(|index| history_cut(text, index, view.history, behind));
     let cut_artifacts = |behind| artifacts.map(|index| member_cut(text, index, behind));
     let nothing = 0..0;
@@ -98,6 +98,7 @@ mod tests {
     use super::*;
     use crate::a2a::task::Document;
     use crate::a2a::transitions::tests::row;
+    use crate::store::A2aRow;
 
     fn stored(text: &str) -> A2aRow {
         let document = Document::parse(text, 1 << 20).expect("a task");
@@ -110,7 +111,7 @@ mod tests {
 
     fn cut(text: &str, history: Option<usize>, artifacts: bool) -> String {
         let row = stored(text);
-        let pieces = pieces(&row, View { history, artifacts });
+        let pieces = pieces(row.listed(), View { history, artifacts });
         let mut shown = Text::with_capacity(pieces.len());
         pieces.push_to(&mut shown);
         assert_eq!(shown.len(), pieces.len());

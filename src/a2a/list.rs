@@ -11,7 +11,7 @@ use super::token::{Scope, Token};
 use crate::error::Result;
 use crate::json::DEFAULT_MAXIMUM_PAYLOAD_BYTES;
 use crate::options::{Object, check_identifier, invalid};
-use crate::store::{A2aFound, A2aQuery, A2aRow, A2aTable};
+use crate::store::{A2aFound, A2aListed, A2aQuery, A2aTable};
 use crate::text::Text;
 use crate::time;
 
@@ -135,7 +135,7 @@ impl<'p> Page<'p> {
         Self { params, text: None, returned: 0, revisions: Vec::with_capacity(revisions) }
     }
 
-    fn push(&mut self, row: &A2aRow) {
+    fn push(&mut self, row: A2aListed<'_>) {
         let pieces = cut::pieces(row, self.params.view);
         if let Some(text) = &mut self.text {
             text.push_str(",");

@@ -96,7 +96,7 @@ impl StateProvider {
             if row.owner.as_deref() != owner {
                 return;
             }
-            let pieces = cut::pieces(row, view);
+            let pieces = cut::pieces(row.listed(), view);
             let mut text = Text::with_capacity(pieces.len());
             pieces.push_to(&mut text);
             answer = Some((text, row.revision));

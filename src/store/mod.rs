@@ -26,6 +26,15 @@ pub(crate) fn is_too_roomy(entries: usize, capacity: usize) -> bool {
     capacity > 64 && entries < capacity / 8
 }
 
+/// Adds to a list of listeners. Those that are gone are taken out when there is no more room: adding many must not
+/// look at each of them each time.
+fn add_listener<L: ?Sized>(listeners: &mut Vec<Weak<L>>, listener: Weak<L>) {
+    if listeners.len() == listeners.capacity() {
+        listeners.retain(|known| known.strong_count() > 0);
+    }
+    listeners.push(listener);
+}
+
 /// A record as a backend keeps it.
 pub trait Row: Clone + Send + Sync + 'static {
     /// Its id, unique within a table.
@@ -153,10 +162,23 @@ pub struct A2aFound {
     pub corrupt: Vec<String>,
 }
 
+/// What a listing shows of a row.
+#[derive(Clone, Copy, Debug)]
+pub struct A2aListed<'r> {
+    /// Grows with every save.
+    pub revision: u64,
+    /// The task: JSON text.
+    pub task: &'r str,
+    /// Where `history` stands in it.
+    pub history: Option<&'r ArrayIndex>,
+    /// Where `artifacts` stands in it.
+    pub artifacts: Option<&'r ArrayIndex>,
+}
+
 /// A table of A2A tasks, which can be listed by owner.
 pub trait A2aTable: Table<A2aRow> {
-    /// Shows the rows that match, in the A2A order.
-    fn list(&self, query: &A2aQuery<'_>, visit: &mut dyn FnMut(&A2aRow)) -> Result<A2aFound>;
+    /// Shows the rows that match, in the A2A order. `visit` must not call the store.
+    fn list(&self, query: &A2aQuery<'_>, visit: &mut dyn FnMut(A2aListed<'_>)) -> Result<A2aFound>;
 }
 
 /// A storage backend.

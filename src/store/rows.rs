@@ -5,8 +5,8 @@
 
 use std::sync::Arc;
 
-use super::Row;
 use super::task_texts::TaskTexts;
+use super::{A2aListed, Row};
 use crate::clock::NANOS_PER_MILLI;
 
 /// The status of an MCP task, in the extension's order.
@@ -224,6 +224,18 @@ pub struct A2aRow {
     pub history: Option<Arc<ArrayIndex>>,
     /// Where `artifacts` stands in it; elements are not indexed.
     pub artifacts: Option<Arc<ArrayIndex>>,
+}
+
+impl A2aRow {
+    /// What a listing shows of it.
+    pub fn listed(&self) -> A2aListed<'_> {
+        A2aListed {
+            revision: self.revision,
+            task: &self.task,
+            history: self.history.as_deref(),
+            artifacts: self.artifacts.as_deref(),
+        }
+    }
 }
 
 impl Row for A2aRow {

@@ -318,7 +318,7 @@ impl Times {
 
     /// What one call differs from the next by itself.
     fn noise(&self) -> Duration {
-        self.high.abs_diff(self.low)
+        self.high.saturating_sub(self.low)
     }
 }
 

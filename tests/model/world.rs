@@ -14,6 +14,7 @@ use super::tasks::{Manager, Tasks};
 use super::time::Time;
 use crate::calls::{Frame, Function};
 use crate::support::fixture::NOW_MS;
+use crate::support::stores::{Folder, QUICK, ages_by_wall_clock};
 
 /// What a step is made of: small numbers, whose meaning depends on the state that the step meets.
 pub type Numbers = [u8; 10];
@@ -37,6 +38,8 @@ pub struct World {
     /// Ids that the library made, with their variables.
     variables: Vec<(String, String)>,
     pub failure: Option<String>,
+    /// Of the store's file, if it has one.
+    _folder: Option<Folder>,
 }
 
 fn open(function: &str, receiver: *mut c_void, texts: &[(&str, String)], clock: *mut c_void) -> *mut c_void {
@@ -54,7 +57,11 @@ fn open(function: &str, receiver: *mut c_void, texts: &[(&str, String)], clock: 
 impl World {
     pub fn new() -> Self {
         let clock = open("clock_open_manual", ptr::null_mut(), &[], ptr::null_mut());
-        let store = open("store_open", ptr::null_mut(), &[], clock);
+        let folder = ages_by_wall_clock().then(Folder::new);
+        let place =
+            folder.as_ref().map(|folder| [("url", folder.url("agents.db")), ("options", QUICK.to_owned())]);
+        let store =
+            open("store_open", ptr::null_mut(), place.as_ref().map_or(&[][..], |place| &place[..]), clock);
         let mut world = Self {
             handles: HashMap::from([("clock".to_owned(), clock), ("store".to_owned(), store)]),
             time: Time { wall: NOW_MS, tick: 0 },
@@ -104,6 +111,7 @@ impl World {
             steps: Vec::new(),
             variables: Vec::new(),
             failure: None,
+            _folder: folder,
         };
         world.open_all();
         world
@@ -226,9 +234,13 @@ impl World {
     fn time_step(&mut self, [kind, amount, at, ..]: Numbers) {
         match kind % 4 {
             0 => {
-                let ms = i64::from(amount) * 8 - 1000;
+                // A store that measures ages by the wall clock takes a step for time. What a step back does to
+                // records that have expired depends on whether they were removed already.
+                let is_time = ages_by_wall_clock();
+                let ms = i64::from(amount) * 8 - if is_time { 0 } else { 1000 };
                 self.expect(&Call::new("clock_step_wall", "clock").with("ms", ms), &Expected::Done);
                 self.time.wall += ms;
+                self.time.tick += if is_time { ms } else { 0 };
             }
             1 | 2 => {
                 // Round numbers, so that boundaries are met exactly.

@@ -51,20 +51,18 @@ fn listen(mut child: Child, lines_to_live: Option<usize>) -> Vec<String> {
     said
 }
 
-pub fn sixteen_open_an_empty_file() {
+/// Of a file that is not there yet or, in every other round, is empty.
+pub fn sixteen_open_a_new_file(round: u64) {
     let folder = Folder::new();
     let file = folder.path.join("agents.db");
-    prepare_nothing(&file);
+    if round % 2 == 1 {
+        std::fs::write(&file, "").unwrap();
+    }
     let children: Vec<Child> = (0..16).map(|number| start(&file, number, 0)).collect();
     for child in children {
         assert_eq!(listen(child, None), ["opened", "done"]);
     }
     check(&open(&file));
-}
-
-/// An empty file that is there already is a store to be.
-fn prepare_nothing(file: &Path) {
-    std::fs::write(file, "").unwrap();
 }
 
 /// The tasks, sessions and A2A tasks that all processes work on. Each task has a response to be taken.

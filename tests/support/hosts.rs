@@ -11,6 +11,7 @@ use taskhold::ffi::*;
 
 use super::calls::{Failure, c, handle, number, plain, text};
 use super::fixture::NOW_MS;
+use super::stores::{Folder, QUICK, ages_by_wall_clock};
 
 /// What a call that gives out a text came to.
 pub type Answer = Result<Option<String>, Failure>;
@@ -70,11 +71,6 @@ host!(
     taskhold_clock_close
 );
 host!(
-    /// A store in memory.
-    Store(taskhold_store),
-    taskhold_store_close
-);
-host!(
     /// A task manager.
     Manager(taskhold_manager),
     taskhold_manager_close
@@ -107,13 +103,36 @@ impl Clock {
     }
 }
 
+/// An empty store of the kind that the environment asks for.
+pub struct Store(pub *mut taskhold_store, Option<Folder>);
+
+// SAFETY: a handle may be used on any thread.
+unsafe impl Send for Store {}
+// SAFETY: and on many at once.
+unsafe impl Sync for Store {}
+
+impl Drop for Store {
+    fn drop(&mut self) {
+        self.close();
+    }
+}
+
 impl Store {
     pub fn open(clock: &Clock) -> Self {
-        // SAFETY: strings are NULL and the outputs writable.
+        let folder = ages_by_wall_clock().then(Folder::new);
+        let url = Optional(folder.as_ref().map(|folder| c(&folder.url("agents.db"))));
+        let options = Optional(folder.as_ref().map(|_| c(QUICK)));
+        // SAFETY: the strings live until the call returns and the outputs are writable.
         let opened = handle(|out, error| unsafe {
-            taskhold_store_open(ptr::null(), ptr::null(), clock.0, out, error)
+            taskhold_store_open(url.as_ptr(), options.as_ptr(), clock.0, out, error)
         });
-        Self(opened.expect("a store"))
+        Self(opened.expect("a store"), folder)
+    }
+
+    /// Closes the handle; doing it again is fine.
+    pub fn close(&self) {
+        // SAFETY: any handle may be given.
+        assert_eq!(unsafe { taskhold_store_close(self.0) }, TASKHOLD_OK);
     }
 
     pub fn stats(&self) -> Value {

@@ -10,6 +10,8 @@ pub mod generated;
 pub mod header;
 pub mod hosts;
 pub mod running;
+#[path = "../stores/mod.rs"]
+pub mod stores;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 

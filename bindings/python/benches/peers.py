@@ -1,7 +1,8 @@
 """The state provider as seen from Python against a2a-python's task stores, in one run, in turns.
 
 Both sides do what their users do: taskhold is given a dict and gives one; a2a-python is given a Task message and
-gives one. A figure is the median of the rounds, in microseconds.
+gives one. Each save changes the task, since a2a-python writes nothing to its database otherwise. Files lie in one
+folder below `build`: the disk is part of the figure. A figure is the median of the rounds, in microseconds.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from sqlalchemy.ext.asyncio import create_async_engine
 from taskhold import StateProvider, describe
 
 ROUNDS = 7
+BUILD = Path(__file__).resolve().parents[3] / "build"
 SIZES = (1_000, 20_000)
 Step = Callable[[], Awaitable[object]]
 
@@ -50,16 +52,23 @@ async def ours(url: str, size: int) -> dict[str, tuple[int, Step]]:
     documents = [task(number) for number in range(size)]
     await filled(size, lambda number: provider.save_task_async(None, documents[number]))
     turn = iter(range(10**9))
+
+    def changed() -> dict[str, Any]:
+        number = next(turn)
+        document = documents[number * 7 % size]
+        document["contextId"] = f"changed-{number}"
+        return document
+
     steps: dict[str, tuple[int, Step]] = {
         "get": (200, lambda: provider.get_task_async(None, f"task-{next(turn) * 7 % size}")),
-        "save": (50, lambda: provider.save_task_async(None, documents[next(turn) * 7 % size])),
+        "save": (50, lambda: provider.save_task_async(None, changed())),
         "list 50": (3, lambda: provider.list_tasks_async(None, page_size=50)),
     }
     if url != "memory:":
         # On a durable store the calls above go through a pool of threads; these are made in place.
         steps |= {
             "get, sync": (200, lambda: at_once(lambda: provider.get_task(None, f"task-{next(turn) * 7 % size}"))),
-            "save, sync": (50, lambda: at_once(lambda: provider.save_task(None, documents[next(turn) * 7 % size]))),
+            "save, sync": (50, lambda: at_once(lambda: provider.save_task(None, changed()))),
         }
     return steps
 
@@ -70,9 +79,16 @@ async def theirs(store: Any, size: int) -> dict[str, tuple[int, Step]]:
     messages = [ParseDict(task(number), Task()) for number in range(size)]
     await filled(size, lambda number: store.save(messages[number], context))
     turn = iter(range(10**9))
+
+    def changed() -> Task:
+        number = next(turn)
+        message = messages[number * 7 % size]
+        message.context_id = f"changed-{number}"
+        return message
+
     return {
         "get": (200, lambda: store.get(f"task-{next(turn) * 7 % size}", context)),
-        "save": (50, lambda: store.save(messages[next(turn) * 7 % size], context)),
+        "save": (50, lambda: store.save(changed(), context)),
         "list 50": (3, lambda: store.list(ListTasksRequest(page_size=50), context)),
     }
 
@@ -100,7 +116,7 @@ async def main() -> None:
     if "sqlite" not in describe()["backends"]:
         print("This library has no SQLite store: its rows are left out.")
         return
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory(dir=BUILD) as folder:
         for size in SIZES:
             engine = create_async_engine(f"sqlite+aiosqlite:///{Path(folder, f'peer-{size}.db')}")
             peer = await theirs(DatabaseTaskStore(engine), size)

@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use hashbrown::{DefaultHashBuilder, HashMap};
 
-use super::super::{A2aFound, A2aPosition, A2aQuery, A2aRow, A2aTable, SessionRow, is_too_roomy};
+use super::super::{A2aFound, A2aListed, A2aPosition, A2aQuery, A2aRow, A2aTable, SessionRow, is_too_roomy};
 use super::shard::{Entry, read, write};
 use super::table::{Index, Indexed, MemoryTable};
 use crate::error::Result;
@@ -332,7 +332,7 @@ impl Indexed for SessionRow {
 }
 
 impl A2aTable for MemoryTable<A2aRow> {
-    fn list(&self, query: &A2aQuery<'_>, visit: &mut dyn FnMut(&A2aRow)) -> Result<A2aFound> {
+    fn list(&self, query: &A2aQuery<'_>, visit: &mut dyn FnMut(A2aListed<'_>)) -> Result<A2aFound> {
         self.sweep_all(SWEEP_PER_LISTING);
         let tick_ns = self.tick_ns();
         let fits = |row: &A2aRow| {
@@ -356,7 +356,7 @@ impl A2aTable for MemoryTable<A2aRow> {
                 // A row may have changed since its place was read; it is shown as it is now, if it still fits.
                 entry.read(tick_ns, |row| {
                     if fits(row) {
-                        visit(row);
+                        visit(row.listed());
                         shown += 1;
                     }
                 });

@@ -9,7 +9,7 @@ use std::sync::{Arc, Weak};
 
 use hashbrown::DefaultHashBuilder;
 
-use super::super::{Change, Decide, ExpiryListener, Row, Table};
+use super::super::{Change, Decide, ExpiryListener, Row, Table, add_listener};
 use super::shard::{Cell, Entry, Likeness, NEVER, Shard, Slot, alike, due, is_alive, lock, read, write};
 use crate::clock::{Clock, Now};
 use crate::error::{Error, Reason, Result};
@@ -443,12 +443,7 @@ impl<R: Indexed> Table<R> for MemoryTable<R> {
     }
 
     fn watch_expiry(&self, listener: Weak<dyn ExpiryListener<R>>) {
-        let mut listeners = write(&self.listeners);
-        // Only when there is no more room: opening many must not look at each of them each time.
-        if listeners.len() == listeners.capacity() {
-            listeners.retain(|known| known.strong_count() > 0);
-        }
-        listeners.push(listener);
+        add_listener(&mut write(&self.listeners), listener);
         self.has_listeners.store(true, Ordering::Relaxed);
     }
 

@@ -5,10 +5,11 @@
 
 use std::sync::Arc;
 
-use rusqlite::{ToSql, params};
+use rusqlite::{Connection, ToSql, params};
 
-use super::super::{A2aFound, A2aPosition, A2aQuery, A2aRow, A2aTable, ArrayIndex, Row as _};
-use super::row::{HEAD_COLUMNS, Place, Reader, SqlRow, Ticks, Unreadable, select_to_write, signed};
+use super::super::{A2aFound, A2aListed, A2aPosition, A2aQuery, A2aRow, A2aTable, ArrayIndex, Row as _};
+use super::failure::storage_error;
+use super::row::{Place, Reader, SqlRow, Ticks, Unreadable, select_to_write, signed};
 use super::table::SqlTable;
 use super::task_row::id_of;
 use super::writer::Transaction;
@@ -18,7 +19,7 @@ use crate::events::EventKind;
 macro_rules! columns {
     () => {
         "t.sequence, t.expires_at, 1, t.id, owner, context_id, state, is_final, status_at, finalized_at, \
-         retention_ms, revision, history_spans, artifacts_spans, task, status_order"
+         retention_ms, revision, history_spans, artifacts_spans, task"
     };
 }
 macro_rules! select {
@@ -51,10 +52,7 @@ fn spans_to_bytes(index: Option<&ArrayIndex>) -> Option<Vec<u8>> {
 }
 
 /// The spans, if they fit `text`: a cut must never fall outside it or into a character.
-fn spans_from_bytes(
-    bytes: Option<&[u8]>,
-    text: &str,
-) -> std::result::Result<Option<Arc<ArrayIndex>>, Unreadable> {
+fn spans_from_bytes(bytes: Option<&[u8]>, text: &str) -> std::result::Result<Option<ArrayIndex>, Unreadable> {
     let Some(bytes) = bytes else { return Ok(None) };
     let (numbers, []) = bytes.as_chunks::<4>() else { return Err(Unreadable) };
     let mut numbers = numbers.iter().map(|bytes| u32::from_le_bytes(*bytes));
@@ -73,7 +71,7 @@ fn spans_from_bytes(
     if !(rises && inside && frame) {
         return Err(Unreadable);
     }
-    Ok(Some(Arc::new(ArrayIndex { member_start, value_start, value_end, elements })))
+    Ok(Some(ArrayIndex { member_start, value_start, value_end, elements }))
 }
 
 impl A2aRow {
@@ -145,8 +143,8 @@ impl SqlRow for A2aRow {
             finalized_tick_ns,
             finalized_retention_ms,
             revision,
-            history: spans_from_bytes(history, task)?,
-            artifacts: spans_from_bytes(artifacts, task)?,
+            history: spans_from_bytes(history, task)?.map(Arc::new),
+            artifacts: spans_from_bytes(artifacts, task)?.map(Arc::new),
             task: task.into(),
         })
     }
@@ -173,9 +171,11 @@ impl SqlRow for A2aRow {
 /// The statements of a listing. Each has only the conditions that the query has, so that SQLite walks the
 /// index that fits.
 pub(super) fn list_sql(query: &A2aQuery<'_>, columns: &str, pages: bool) -> String {
-    let mut sql = format!(
-        "SELECT {columns} FROM a2a_tasks t WHERE name = ?1 AND owner IS ?2 \
-         AND (expires_at IS NULL OR expires_at > ?3)"
+    let mut sql = String::with_capacity(512);
+    sql.push_str("SELECT ");
+    sql.push_str(columns);
+    sql.push_str(
+        " FROM a2a_tasks t WHERE name = ?1 AND owner IS ?2 AND (expires_at IS NULL OR expires_at > ?3)",
     );
     if query.context_id.is_some() {
         sql.push_str(" AND context_id = ?4");
@@ -195,29 +195,21 @@ pub(super) fn list_sql(query: &A2aQuery<'_>, columns: &str, pages: bool) -> Stri
     sql
 }
 
-/// The place of `status_order` among them.
-const STATUS_ORDER_COLUMN: usize = 15;
+/// What a listing reads of a row: what it shows and where it stands.
+const LISTED: &str = "t.id, status_order, revision, history_spans, artifacts_spans, task";
+const POSITION_COLUMNS: usize = 2;
 
-enum Listed {
-    Row(A2aRow),
-    Unreadable(A2aPosition),
-}
-
-impl Listed {
-    fn position(&self) -> A2aPosition {
-        match self {
-            Self::Row(row) => {
-                A2aPosition { status_timestamp_ms: row.status_timestamp_ms, id: row.id.to_string() }
-            }
-            Self::Unreadable(position) => position.clone(),
-        }
-    }
+/// The place that the first two of them say.
+fn position(columns: &rusqlite::Row<'_>) -> rusqlite::Result<A2aPosition> {
+    let order = columns.get_ref(1)?.as_i64().unwrap_or(NO_STATUS_TIMESTAMP);
+    let status_timestamp_ms = (order != NO_STATUS_TIMESTAMP).then(|| order.saturating_neg());
+    Ok(A2aPosition { status_timestamp_ms, id: id_of(columns, 0) })
 }
 
 impl A2aTable for SqlTable<A2aRow> {
-    fn list(&self, query: &A2aQuery<'_>, visit: &mut dyn FnMut(&A2aRow)) -> Result<A2aFound> {
-        let now = self.shared.now();
-        let page_sql = list_sql(query, columns!(), true);
+    fn list(&self, query: &A2aQuery<'_>, visit: &mut dyn FnMut(A2aListed<'_>)) -> Result<A2aFound> {
+        let now_ms = self.shared.now().wall_ms;
+        let page_sql = list_sql(query, LISTED, true);
         let count_sql = query.count.then(|| list_sql(query, "count(*)", false));
         let from = query.status_timestamp_from_ms.map(|ms| status_order(Some(ms)));
         let after_order = query.after.map(|after| status_order(after.status_timestamp_ms));
@@ -226,7 +218,7 @@ impl A2aTable for SqlTable<A2aRow> {
         let values: [(usize, &dyn ToSql); 9] = [
             (1, &self.name),
             (2, &query.owner),
-            (3, &now.wall_ms),
+            (3, &now_ms),
             (4, &query.context_id),
             (5, &query.state),
             (6, &from),
@@ -234,55 +226,70 @@ impl A2aTable for SqlTable<A2aRow> {
             (8, &after_id),
             (9, &most),
         ];
-        let (mut listed, total) = self.shared.read(|connection| {
-            let Some(count_sql) = &count_sql else {
-                return Ok((page(connection, &page_sql, &values, self.shared.ticks, now.tick_ns)?, None));
-            };
-            // One snapshot for the page and its count.
-            let snapshot = connection.unchecked_transaction()?;
-            let total = {
-                let mut count = snapshot.prepare_cached(count_sql)?;
+        let mut found = A2aFound::default();
+        let read = self.shared.read(|connection| {
+            // One snapshot for the page and its count. Others are in the way only until it is taken, so that no
+            // row is shown twice because the read was tried again.
+            let snapshot = count_sql.as_ref().map(|_| connection.unchecked_transaction()).transpose()?;
+            if let Some(count_sql) = &count_sql {
+                let mut count = connection.prepare_cached(count_sql)?;
                 bind(&mut count, &values)?;
                 let mut rows = count.raw_query();
-                rows.next()?.map_or(Ok(0), |row| row.get::<_, i64>(0))?
-            };
-            let listed = page(&snapshot, &page_sql, &values, self.shared.ticks, now.tick_ns)?;
-            snapshot.commit()?;
-            Ok((listed, Some(total)))
-        })?;
-        let is_more = listed.len() > query.limit;
-        listed.truncate(query.limit);
-        let mut found = A2aFound { total: total.map(i64::unsigned_abs), ..A2aFound::default() };
-        found.next = listed.last().filter(|_| is_more).map(Listed::position);
-        for listed in listed {
-            match listed {
-                Listed::Row(row) => visit(&row),
-                Listed::Unreadable(position) => found.corrupt.push(position.id),
+                let total = rows.next()?.map_or(Ok(0), |row| row.get::<_, i64>(0))?;
+                found.total = Some(total.unsigned_abs());
             }
-        }
+            let shown = page(connection, &page_sql, &values, query.limit, &mut found, visit)?;
+            snapshot.map_or(Ok(()), rusqlite::Transaction::commit)?;
+            Ok(shown)
+        })?;
+        read.map_err(|error| storage_error(&error))?;
         Ok(found)
     }
 }
 
-/// The rows of a page, read in one go so that no cursor outlives the read.
+/// Shows the rows of a page. A failure behind the first row is not tried again.
 fn page(
-    connection: &rusqlite::Connection,
+    connection: &Connection,
     sql: &str,
     values: &[(usize, &dyn ToSql)],
-    ticks: Ticks,
-    now_tick: i64,
-) -> rusqlite::Result<Vec<Listed>> {
+    limit: usize,
+    found: &mut A2aFound,
+    visit: &mut dyn FnMut(A2aListed<'_>),
+) -> rusqlite::Result<rusqlite::Result<()>> {
     let mut page = connection.prepare_cached(sql)?;
     bind(&mut page, values)?;
-    let listed = page.raw_query().mapped(|columns| {
-        if let Ok(row) = A2aRow::read(&mut Reader::new(columns, HEAD_COLUMNS), ticks, now_tick) {
-            return Ok(Listed::Row(row));
+    let mut rows = page.raw_query();
+    let mut row = rows.next()?;
+    let mut shown = 0;
+    while let Some(columns) = row {
+        if shown == limit {
+            return Ok(Ok(()));
         }
-        let order = columns.get_ref(STATUS_ORDER_COLUMN)?.as_i64().unwrap_or(NO_STATUS_TIMESTAMP);
-        let status_timestamp_ms = (order != NO_STATUS_TIMESTAMP).then(|| order.saturating_neg());
-        Ok(Listed::Unreadable(A2aPosition { status_timestamp_ms, id: id_of(columns) }))
-    });
-    listed.collect()
+        shown += 1;
+        if show(&mut Reader::new(columns, POSITION_COLUMNS), visit).is_err() {
+            found.corrupt.push(id_of(columns, 0));
+        }
+        found.next = if shown == limit { Some(position(columns)?) } else { None };
+        row = match rows.next() {
+            Ok(row) => row,
+            Err(error) => return Ok(Err(error)),
+        };
+    }
+    found.next = None;
+    Ok(Ok(()))
+}
+
+/// Shows a row, out of the page of the file that it stands in.
+fn show(
+    columns: &mut Reader<'_, '_>,
+    visit: &mut dyn FnMut(A2aListed<'_>),
+) -> std::result::Result<(), Unreadable> {
+    let revision = columns.count()?;
+    let (history, artifacts) = (columns.optional_bytes()?, columns.optional_bytes()?);
+    let task = columns.json()?;
+    let (history, artifacts) = (spans_from_bytes(history, task)?, spans_from_bytes(artifacts, task)?);
+    visit(A2aListed { revision, task, history: history.as_ref(), artifacts: artifacts.as_ref() });
+    Ok(())
 }
 
 /// Binds those of `values` that the statement has a place for.

@@ -74,7 +74,7 @@ impl Findings {
                 if R::read(&mut Reader::thorough(columns, HEAD_COLUMNS), shared.ticks, now.tick_ns).is_err() {
                     self.unreadable_count += 1;
                     if self.unreadable.len() < MOST_LISTED {
-                        let id = id_of(columns);
+                        let id = id_of(columns, HEAD_COLUMNS);
                         self.unreadable.push(Unreadable { kind: R::KIND, name: name.clone(), id });
                     }
                 }
@@ -97,8 +97,13 @@ pub(super) fn render(shared: &Shared) -> Result<Text> {
         }
         Err(error) => return Err(error),
     };
-    if shared.guard.check(true).is_err() {
-        findings.problems.push("something else in this process dropped the locks of the file".to_owned());
+    let guard = shared.file.guard();
+    if guard.check(true).is_err() {
+        findings.problems.push(if guard.has_file() {
+            "something else in this process dropped the locks of the file".to_owned()
+        } else {
+            "the file was removed or replaced while it was open".to_owned()
+        });
     }
     let mut text = Text::with_capacity(256);
     text.push_str("{\"backend\":\"sqlite\",\"ok\":");

@@ -32,16 +32,20 @@ impl Failure {
     }
 }
 
-/// Whether another connection holds what is needed, so that trying again helps.
+/// Whether another connection holds what is needed, so that trying again helps. SQLite says that the locking
+/// protocol failed when it met others at the log for many times in a row.
 pub(super) fn is_busy(error: &rusqlite::Error) -> bool {
-    matches!(error.sqlite_error_code(), Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked))
+    matches!(
+        error.sqlite_error_code(),
+        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked | ErrorCode::FileLockingProtocolFailed)
+    )
 }
 
 /// The error that a caller gets.
 pub(super) fn storage_error(error: &rusqlite::Error) -> Error {
     let unavailable = |message| Error::new(Reason::StorageUnavailable, message);
     match error.sqlite_error_code() {
-        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
+        _ if is_busy(error) => {
             unavailable("another process holds the store's file for longer than the busy timeout")
         }
         Some(ErrorCode::DiskFull) => unavailable("the disk is full"),

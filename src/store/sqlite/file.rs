@@ -11,6 +11,7 @@ use rusqlite::{Connection, OpenFlags};
 
 use super::backoff::Backoff;
 use super::failure::{Failure, storage_error};
+use super::guard::Guard;
 use super::options::{Durability, Options};
 use super::{network, schema};
 use crate::error::{Error, Reason, Result};
@@ -22,11 +23,12 @@ const LOG_BYTES_KEPT: i64 = 4096 * 2 * CHECKPOINT_PAGES as i64;
 /// Page cache of one connection.
 const CACHE_KIB: i64 = 8 * 1024;
 
-/// A store's file.
+/// A store's file. Whoever has a connection to it keeps this for as long: the guard says until then that the
+/// file is in use.
 #[derive(Debug)]
 pub(super) struct StoreFile {
     path: PathBuf,
-    identity: Option<(u64, u64)>,
+    guard: Guard,
 }
 
 fn unavailable(message: &'static str) -> Error {
@@ -64,17 +66,16 @@ impl StoreFile {
         }
         // A link keeps its meaning for as long as the store is open.
         let path = path.canonicalize().map_err(|_| unavailable("the store's file cannot be looked at"))?;
-        let identity = identity(&path);
-        Ok(Self { path, identity })
+        let guard = Guard::before_open(&path)?;
+        Ok(Self { path, guard })
     }
 
     pub(super) fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Device and inode.
-    pub(super) fn identity(&self) -> Option<(u64, u64)> {
-        self.identity
+    pub(super) fn guard(&self) -> &Guard {
+        &self.guard
     }
 
     /// Bytes of the file and of its log.
@@ -95,6 +96,7 @@ impl StoreFile {
             Ok(()) => Ok(Ok(())),
         });
         opened.map_err(|error| storage_error(&error))??;
+        self.guard.after_open();
         connection.set_prepared_statement_cache_capacity(64);
         Ok(connection)
     }
@@ -105,7 +107,7 @@ impl StoreFile {
             let code = rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_CANTOPEN);
             rusqlite::Error::SqliteFailure(code, None)
         };
-        if identity(&self.path) != self.identity {
+        if !self.guard.has_file() {
             // Another file lies there now; the connections that are open still have the first.
             return Err(cannot_open());
         }
@@ -181,15 +183,4 @@ fn create(path: &Path) -> Result<()> {
     };
     let _ = std::fs::remove_file(&new);
     created.map_err(refused)
-}
-
-#[cfg(unix)]
-fn identity(path: &Path) -> Option<(u64, u64)> {
-    use std::os::unix::fs::MetadataExt as _;
-    std::fs::metadata(path).ok().map(|metadata| (metadata.dev(), metadata.ino()))
-}
-
-#[cfg(not(unix))]
-fn identity(_path: &Path) -> Option<(u64, u64)> {
-    None
 }

@@ -1,11 +1,13 @@
-//! A second SQLite in this process. File locks belong to the process: when another library closes the file, the
-//! operating system drops the locks of this one as well. So a file that somebody else in this process has open is
-//! refused, and a store that lost its locks writes no more. Both are read from `/proc`; on other systems
-//! nothing is told.
+//! A second SQLite in this process, and a file that goes. File locks belong to the process: when another library
+//! closes the file, the operating system drops the locks of this one as well. So a file that somebody else in this
+//! process has open is refused, and a store that lost its locks writes no more. Both are read from `/proc`; on
+//! other systems nothing is told. Nor does a store write on into a file that was removed or replaced at its path:
+//! what it would acknowledge nobody could find again.
 
 #![forbid(unsafe_code)]
 
 use std::collections::HashMap;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Mutex, MutexGuard, TryLockError};
 
@@ -36,23 +38,28 @@ fn open_files() -> Option<MutexGuard<'static, Option<OpenFiles>>> {
 /// How often a store looks whether it still has its locks.
 const LOOK_EVERY_MS: i64 = 1000;
 
-/// Keeps watch over the locks of one open store.
+/// Keeps watch over the file and the locks of one open store.
 #[derive(Debug)]
 pub(super) struct Guard {
+    path: PathBuf,
     identity: Option<Identity>,
     /// Whether the lock could be seen when the store was opened.
     is_seeing: AtomicBool,
-    is_lost: AtomicBool,
+    has_lost_locks: AtomicBool,
+    has_lost_file: AtomicBool,
     looked_at_ms: AtomicI64,
 }
 
 impl Guard {
     /// Before the file is opened: refuses one that somebody else in this process has open.
-    pub(super) fn before_open(identity: Option<Identity>) -> Result<Self> {
+    pub(super) fn before_open(path: &Path) -> Result<Self> {
+        let identity = identity_of(path);
         let guard = Self {
+            path: path.to_owned(),
             identity,
             is_seeing: AtomicBool::new(false),
-            is_lost: AtomicBool::new(false),
+            has_lost_locks: AtomicBool::new(false),
+            has_lost_file: AtomicBool::new(false),
             looked_at_ms: AtomicI64::new(i64::MIN),
         };
         let (Some(identity), Some(mut files)) = (identity, open_files()) else { return Ok(guard) };
@@ -76,22 +83,37 @@ impl Guard {
         self.is_seeing.store(sees, Ordering::Relaxed);
     }
 
-    /// Refuses to go on when the locks are gone. Looks once in a while, or now.
+    /// Whether the file that was opened still lies at its path.
+    pub(super) fn has_file(&self) -> bool {
+        identity_of(&self.path) == self.identity
+    }
+
+    /// Refuses to go on when the file or the locks are gone. Looks once in a while, or now.
     pub(super) fn check(&self, now: bool) -> Result<()> {
-        if self.is_seeing.load(Ordering::Relaxed) && !self.is_lost.load(Ordering::Relaxed) {
-            let time = system_ms();
-            if now || time.abs_diff(self.looked_at_ms.load(Ordering::Relaxed)) >= LOOK_EVERY_MS.unsigned_abs()
-            {
-                self.looked_at_ms.store(time, Ordering::Relaxed);
-                if self.identity.and_then(holds_lock) == Some(false) {
-                    self.is_lost.store(true, Ordering::Relaxed);
-                }
+        let is_lost =
+            || self.has_lost_locks.load(Ordering::Relaxed) || self.has_lost_file.load(Ordering::Relaxed);
+        let time = system_ms();
+        let looked_at = self.looked_at_ms.load(Ordering::Relaxed);
+        if !is_lost() && (now || time.abs_diff(looked_at) >= LOOK_EVERY_MS.unsigned_abs()) {
+            self.looked_at_ms.store(time, Ordering::Relaxed);
+            let sees = self.is_seeing.load(Ordering::Relaxed);
+            if sees && self.identity.and_then(holds_lock) == Some(false) {
+                self.has_lost_locks.store(true, Ordering::Relaxed);
+            }
+            if !self.has_file() {
+                self.has_lost_file.store(true, Ordering::Relaxed);
             }
         }
-        if self.is_lost.load(Ordering::Relaxed) {
+        if self.has_lost_locks.load(Ordering::Relaxed) {
             return Err(Error::new(
                 Reason::StorageUnavailable,
                 "something else in this process closed the store's file and dropped its locks: open the store anew",
+            ));
+        }
+        if self.has_lost_file.load(Ordering::Relaxed) {
+            return Err(Error::new(
+                Reason::StorageUnavailable,
+                "the store's file was removed or replaced while it was open: open the store anew",
             ));
         }
         Ok(())
@@ -108,6 +130,17 @@ impl Drop for Guard {
             _ => {}
         }
     }
+}
+
+#[cfg(unix)]
+fn identity_of(path: &Path) -> Option<Identity> {
+    use std::os::unix::fs::MetadataExt as _;
+    std::fs::metadata(path).ok().map(|metadata| (metadata.dev(), metadata.ino()))
+}
+
+#[cfg(not(unix))]
+fn identity_of(_path: &Path) -> Option<Identity> {
+    None
 }
 
 /// The descriptors that this process has of the file.

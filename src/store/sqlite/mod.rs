@@ -38,7 +38,6 @@ use self::backoff::Backoff;
 use self::checkpoint::Checkpoints;
 use self::failure::Failure;
 use self::file::StoreFile;
-use self::guard::Guard;
 use self::options::Options;
 use self::pool::Pool;
 use self::row::{SqlRow, Ticks};
@@ -60,8 +59,6 @@ struct Shared {
     checkpoints: Arc<Checkpoints>,
     backoff: Arc<Backoff>,
     watch: Watch,
-    /// Goes last, when all connections are closed.
-    guard: Guard,
     /// Random: tells this open store from all others over the file.
     holder: i64,
     busy_timeout: Duration,
@@ -71,6 +68,14 @@ impl Shared {
     fn now(&self) -> Now {
         let wall_ms = self.clock.now().wall_ms;
         Now { wall_ms, tick_ns: self.ticks.tick(wall_ms) }
+    }
+
+    /// The system's time, by which leases run, beside a reading of the store's clock.
+    fn system_ms(&self, now: Now) -> i64 {
+        match self.clock {
+            Clock::System => now.wall_ms,
+            Clock::Manual(_) => table::system_ms(),
+        }
     }
 
     fn read<T>(&self, read: impl FnMut(&Connection) -> rusqlite::Result<T>) -> Result<T> {
@@ -83,7 +88,7 @@ impl Shared {
         at_once: bool,
         step: impl FnOnce(&Transaction<'_>) -> std::result::Result<T, Failure>,
     ) -> Result<std::result::Result<T, Error>> {
-        self.guard.check(false)?;
+        self.file.guard().check(false)?;
         let patience = if at_once { Duration::ZERO } else { self.busy_timeout };
         let done = self.writer.run(&self.backoff, Instant::now() + patience, step);
         self.checkpoints.start_if_due(self);
@@ -132,9 +137,7 @@ impl SqliteBackend {
             .map(|half| half.iter().fold(0u64, |number, &byte| number << 8 | u64::from(byte)));
         let file = Arc::new(StoreFile::locate(path, &options)?);
         let backoff = Arc::new(Backoff::new(seed));
-        let guard = Guard::before_open(file.identity())?;
         let mut connection = file.open_writer(&options, &backoff)?;
-        guard.after_open();
         let checkpoints = Arc::new(Checkpoints::default());
         checkpoints.count_pages_of(&mut connection)?;
         let holder = (holder >> 1).cast_signed();
@@ -142,12 +145,11 @@ impl SqliteBackend {
             ticks: Ticks { base_ms: clock.now().wall_ms },
             clock,
             pool: Pool::new(Arc::clone(&file), options.busy_timeout),
+            writer: Arc::new(Writer::new(connection, Arc::clone(&file), holder)),
             file,
-            writer: Arc::new(Writer::new(connection, holder)),
             checkpoints,
             backoff,
             watch: Watch::default(),
-            guard,
             holder,
             busy_timeout: options.busy_timeout,
         };

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use rusqlite::Connection;
 
 use super::backoff::Backoff;
-use super::failure::storage_error;
+use super::failure::{is_busy, storage_error};
 use super::file::StoreFile;
 use crate::error::Result;
 
@@ -18,14 +18,15 @@ const KEPT: usize = 8;
 
 /// Connections that read.
 pub(super) struct Pool {
-    file: Arc<StoreFile>,
     free: Mutex<Vec<Connection>>,
+    /// Goes after the connections.
+    file: Arc<StoreFile>,
     busy_timeout: Duration,
 }
 
 impl Pool {
     pub(super) fn new(file: Arc<StoreFile>, busy_timeout: Duration) -> Self {
-        Self { file, free: Mutex::default(), busy_timeout }
+        Self { free: Mutex::default(), file, busy_timeout }
     }
 
     /// Runs `read` on a connection. It may run more than once, while the file is locked.
@@ -34,15 +35,21 @@ impl Pool {
         backoff: &Backoff,
         mut read: impl FnMut(&Connection) -> rusqlite::Result<T>,
     ) -> Result<T> {
-        let deadline = Instant::now() + self.busy_timeout;
         let free = self.free.lock().unwrap_or_else(PoisonError::into_inner).pop();
-        let connection = match free {
-            Some(connection) => connection,
-            None => {
-                backoff.until(deadline, || self.file.open_reader()).map_err(|error| storage_error(&error))?
-            }
+        let connection = if let Some(connection) = free {
+            connection
+        } else {
+            let deadline = Instant::now() + self.busy_timeout;
+            backoff.until(deadline, || self.file.open_reader()).map_err(|error| storage_error(&error))?
         };
-        let done = backoff.until(deadline, || read(&connection)).map_err(|error| storage_error(&error))?;
+        // Others are hardly ever in the way, and until then the time is not looked at.
+        let done = match read(&connection) {
+            Err(error) if is_busy(&error) => {
+                backoff.until(Instant::now() + self.busy_timeout, || read(&connection))
+            }
+            done => done,
+        };
+        let done = done.map_err(|error| storage_error(&error))?;
         // One that failed is closed instead.
         let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
         if free.len() < KEPT {

@@ -191,11 +191,15 @@ impl<'r, 's> Reader<'r, 's> {
     }
 
     pub(super) fn text(&mut self) -> Result<&'r str, Unreadable> {
-        self.value()?.as_str().map_err(|_| Unreadable)
+        self.optional_text()?.ok_or(Unreadable)
     }
 
     pub(super) fn optional_text(&mut self) -> Result<Option<&'r str>, Unreadable> {
-        self.value()?.as_str_or_null().map_err(|_| Unreadable)
+        match self.value()? {
+            ValueRef::Null => Ok(None),
+            ValueRef::Text(bytes) => simdutf8::basic::from_utf8(bytes).map(Some).map_err(|_| Unreadable),
+            _ => Err(Unreadable),
+        }
     }
 
     pub(super) fn optional_bytes(&mut self) -> Result<Option<&'r [u8]>, Unreadable> {

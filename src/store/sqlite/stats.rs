@@ -32,16 +32,22 @@ const EXPIRED: &str = "SELECT (SELECT count(*) FROM tasks WHERE name = n.number 
 fn count(connection: &Connection, now_ms: i64) -> rusqlite::Result<Counts> {
     let snapshot = connection.unchecked_transaction()?;
     let number = |sql: &str| snapshot.query_row(sql, (), |row| row.get::<_, i64>(0));
-    let mut by_status = snapshot.prepare("SELECT status, count(*) FROM tasks GROUP BY status")?;
-    let tasks = by_status
-        .query_map((), |row| Ok((row.get_ref(0)?.as_str().unwrap_or_default().to_owned(), row.get(1)?)))?;
+    let alive = |table: &str| {
+        let sql = format!("SELECT count(*) FROM {table} WHERE expires_at IS NULL OR expires_at > ?1");
+        snapshot.query_row(&sql, (now_ms,), |row| row.get::<_, i64>(0))
+    };
+    let mut by_status =
+        snapshot.prepare("SELECT status, count(*) FROM tasks WHERE expires_at > ?1 GROUP BY status")?;
+    let tasks = by_status.query_map((now_ms,), |row| {
+        Ok((row.get_ref(0)?.as_str().unwrap_or_default().to_owned(), row.get(1)?))
+    })?;
     let mut expired = snapshot.prepare(EXPIRED)?;
     let expired = expired.query_map((now_ms,), |row| row.get::<_, i64>(0))?;
     let system_ms = system_ms();
     Ok(Counts {
         tasks: tasks.collect::<rusqlite::Result<_>>()?,
-        sessions: number("SELECT count(*) FROM sessions")?,
-        a2a_tasks: number("SELECT count(*) FROM a2a_tasks")?,
+        sessions: alive("sessions")?,
+        a2a_tasks: alive("a2a_tasks")?,
         expired: expired.sum::<rusqlite::Result<i64>>()?,
         pins: number(&format!(
             "SELECT coalesce(sum(pins), 0) FROM session_pins WHERE lease_until > {system_ms}"
@@ -53,7 +59,7 @@ fn count(connection: &Connection, now_ms: i64) -> rusqlite::Result<Counts> {
     })
 }
 
-/// Expired rows that are not removed yet are among the counts; `expiredPending` says how many.
+/// Expired rows that are not removed yet are among no count but `expiredPending` and those of bytes.
 pub(super) fn render(shared: &Shared) -> Result<Text> {
     let now_ms = shared.now().wall_ms;
     let counts = shared.read(|connection| count(connection, now_ms))?;

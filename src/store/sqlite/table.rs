@@ -8,7 +8,7 @@ use std::sync::{Arc, PoisonError, RwLock, Weak};
 
 use rusqlite::Row as Columns;
 
-use super::super::{Change, Decide, ExpiryListener, Table};
+use super::super::{Change, Decide, ExpiryListener, Table, add_listener};
 use super::Shared;
 use super::failure::{Failure, corrupt_row};
 use super::row::{HEAD_COLUMNS, Head, Place, Reader, STANDING_COLUMNS, SqlRow, Standing, Unreadable, signed};
@@ -265,19 +265,28 @@ pub(super) fn system_ms() -> i64 {
 impl<R: SqlRow> Table<R> for SqlTable<R> {
     fn read(&self, id: &str, visit: &mut dyn FnMut(&R)) -> Result<bool> {
         let now = self.shared.now();
-        let stored = self.shared.read(|connection| {
+        let values = (self.name, self.shared.system_ms(now), id);
+        let found = self.shared.read(|connection| {
             let mut statement = connection.prepare_cached(R::SELECT)?;
-            let mut rows = statement.query((self.name, system_ms(), id))?;
-            rows.next()?.map_or(Ok(None), |columns| Stored::<R>::read(columns, 0, &self.shared, now))
+            let mut rows = statement.query(values)?;
+            let Some(columns) = rows.next()? else { return Ok(None) };
+            let row = R::read(&mut Reader::new(columns, HEAD_COLUMNS), self.shared.ticks, now.tick_ns);
+            // The head is read only for a row that cannot tell by itself.
+            let is_expired = if let Ok(row) = &row {
+                row.expires_at().is_some_and(|deadline| deadline <= now.tick_ns)
+            } else {
+                let head = Head::read(columns, 0)?;
+                head.and_then(|head| head.expires_at_ms).is_some_and(|deadline| deadline <= now.wall_ms)
+            };
+            Ok(Some((row, is_expired)))
         })?;
-        let Some(stored) = stored else { return Ok(false) };
-        if stored.is_expired(now, now.wall_ms) {
+        let Some((row, is_expired)) = found else { return Ok(false) };
+        if is_expired {
             // Whoever finds an expired row removes it; that this fails is no matter of the reader's.
             let _ = self.sweep_batch(SWEEP_PER_WRITE, true);
             return Ok(false);
         }
-        let row = stored.row.map_err(|Unreadable| corrupt_row())?;
-        visit(&row);
+        visit(&row.map_err(|Unreadable| corrupt_row())?);
         Ok(true)
     }
 
@@ -307,9 +316,7 @@ impl<R: SqlRow> Table<R> for SqlTable<R> {
     }
 
     fn watch_expiry(&self, listener: Weak<dyn ExpiryListener<R>>) {
-        let mut listeners = self.listeners.write().unwrap_or_else(PoisonError::into_inner);
-        listeners.retain(|known| known.strong_count() > 0);
-        listeners.push(listener);
+        add_listener(&mut self.listeners.write().unwrap_or_else(PoisonError::into_inner), listener);
         self.has_listeners.store(true, Ordering::Relaxed);
     }
 

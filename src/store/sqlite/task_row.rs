@@ -271,7 +271,7 @@ impl TaskTable for SqlTable<TaskRow> {
                     sequence - first,
                     match row {
                         Ok(row) => Listed::Row(Box::new(row)),
-                        Err(Unreadable) => Listed::Corrupt(id_of(columns)),
+                        Err(Unreadable) => Listed::Corrupt(id_of(columns, HEAD_COLUMNS)),
                     },
                 ))
             })?;
@@ -290,10 +290,10 @@ impl TaskTable for SqlTable<TaskRow> {
     }
 }
 
-/// The id of a row that cannot be read, as far as it can: the first column behind the head.
-pub(super) fn id_of(columns: &rusqlite::Row<'_>) -> String {
+/// The id of a row that may not be readable, as far as it can be read, from the column `at`.
+pub(super) fn id_of(columns: &rusqlite::Row<'_>, at: usize) -> String {
     columns
-        .get_ref(HEAD_COLUMNS)
+        .get_ref(at)
         .ok()
         .and_then(|id| id.as_bytes().ok().map(|bytes| String::from_utf8_lossy(bytes).into_owned()))
         .unwrap_or_default()

@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use rusqlite::Connection;
 
 use super::Shared;
+use super::file::StoreFile;
 use super::session_row::PIN_LEASE_MS;
 use super::table::system_ms;
 use super::writer::Transaction;
@@ -132,6 +133,8 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 #[derive(Default)]
 struct Eyes {
     connection: Option<Connection>,
+    /// Goes after the connection.
+    file: Option<Arc<StoreFile>>,
     version: Option<i64>,
     pins_renewed: Option<Instant>,
 }
@@ -307,6 +310,7 @@ impl Eyes {
     /// Whether it is certain that nothing changed since the last look.
     fn sees_no_change(&mut self, shared: &Arc<Shared>) -> bool {
         if self.connection.is_none() {
+            self.file = Some(Arc::clone(&shared.file));
             self.connection = shared.file.open_reader().ok();
             self.version = None;
         }

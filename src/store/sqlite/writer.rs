@@ -14,6 +14,7 @@ use rusqlite::{Connection, OptionalExtension as _, Params, Row};
 
 use super::backoff::{Backoff, Turns};
 use super::failure::{Failure, commit_error, storage_error};
+use super::file::StoreFile;
 use crate::error::{Error, Reason, Result};
 
 /// Most calls that share a transaction, and the longest that one stays open for others to join.
@@ -126,10 +127,12 @@ pub(super) struct Writer {
     writes: AtomicU64,
     /// Whether this store may hold pins.
     pub(super) holds_pins: AtomicBool,
+    /// Goes after the connection.
+    _file: Arc<StoreFile>,
 }
 
 impl Writer {
-    pub(super) fn new(connection: Connection, holder: i64) -> Self {
+    pub(super) fn new(connection: Connection, file: Arc<StoreFile>, holder: i64) -> Self {
         let slot = Slot { connection, open: None, turns: Turns::default() };
         Self {
             slot: Mutex::new(slot),
@@ -138,6 +141,7 @@ impl Writer {
             commits: AtomicU64::new(0),
             writes: AtomicU64::new(0),
             holds_pins: AtomicBool::new(false),
+            _file: file,
         }
     }
 
