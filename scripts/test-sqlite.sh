@@ -11,7 +11,7 @@ export TMPDIR="$folder" TASKHOLD_TEST_STORE=sqlite
 export TASKHOLD_VECTOR_STORE="sqlite:$folder/case-{case}.db"
 export TASKHOLD_VECTOR_STORE_OPTIONS='{"durability": "normal"}'
 tests=
-for name in ${*:-task_manager session_store a2a_saving a2a_listing a2a_liveness vectors model races soak}; do
+for name in ${*:-task_manager session_store a2a_saving a2a_listing a2a_liveness isolation vectors model races soak}; do
     tests="$tests --test $name"
 done
 # shellcheck disable=SC2086 # One word for each.

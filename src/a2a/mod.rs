@@ -26,7 +26,7 @@ use crate::error::Result;
 use crate::events::{EventKind, EventQueue};
 use crate::fault;
 use crate::options::{check_identifier, check_name};
-use crate::store::{A2aTable, Change, Store};
+use crate::store::{A2aTable, Change, Claim, Store};
 use crate::text::Text;
 
 /// A state provider. Every method may be called from any number of threads; names, arguments and outcomes are
@@ -67,14 +67,19 @@ impl StateProvider {
         };
         let mut revision = 0;
         let mut announce = false;
-        self.table.transact(save.id, self.options.maximum_retained_tasks, &mut |stored, now| {
-            fault::point("a2a_transition");
-            let Saved { row, became_final } = transitions::save(stored, &save, now.tick_ns)?;
-            revision = row.revision;
-            announce = became_final && !save_options.is_replicated;
-            // A replicated save is announced nowhere, also not by a store that tells other processes.
-            Ok(if save_options.is_replicated { Change::PutUnannounced(row) } else { Change::Put(row) })
-        })?;
+        self.table.transact_claimed(
+            claim(owner),
+            save.id,
+            self.options.maximum_retained_tasks,
+            &mut |stored, now| {
+                fault::point("a2a_transition");
+                let Saved { row, became_final } = transitions::save(stored, &save, now.tick_ns)?;
+                revision = row.revision;
+                announce = became_final && !save_options.is_replicated;
+                // A replicated save is announced nowhere, also not by a store that tells other processes.
+                Ok(if save_options.is_replicated { Change::PutUnannounced(row) } else { Change::Put(row) })
+            },
+        )?;
         if announce {
             self.table.hub().announce(EventKind::Finalized, save.id);
         }
@@ -92,7 +97,7 @@ impl StateProvider {
         check_identifier(task_id, "task_id")?;
         let view = list::parse_get_params(params)?;
         let mut answer = None;
-        self.table.read(task_id, &mut |row| {
+        self.table.read_claimed(claim(owner), task_id, &mut |row| {
             if row.owner.as_deref() != owner {
                 return;
             }
@@ -107,7 +112,7 @@ impl StateProvider {
     pub fn delete_task(&self, owner: Option<&str>, task_id: &str) -> Result<()> {
         check_owner(owner)?;
         check_identifier(task_id, "task_id")?;
-        self.table.transact(task_id, None, &mut |stored, _| {
+        self.table.transact_claimed(claim(owner), task_id, None, &mut |stored, _| {
             fault::point("a2a_transition");
             Ok(transitions::delete(stored, owner))
         })
@@ -140,6 +145,11 @@ impl StateProvider {
     pub fn open_events(&self, capacity: u32) -> Result<Arc<EventQueue>> {
         self.table.hub().open_queue(capacity)
     }
+}
+
+/// What a task must say to be this owner's.
+fn claim(owner: Option<&str>) -> Claim<'_> {
+    Claim { endpoint: "", partition: owner }
 }
 
 fn check_owner(owner: Option<&str>) -> Result<()> {

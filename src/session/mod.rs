@@ -28,7 +28,7 @@ use crate::error::{Reason, Result};
 use crate::fault;
 use crate::json::Value;
 use crate::options::{check_identifier, check_name};
-use crate::store::{Change, ExpiryListener, SessionRow, Store, Table};
+use crate::store::{Change, Claim, ExpiryListener, SessionRow, Store, Table};
 use crate::text::Text;
 
 const SESSION_ID: &str = "session_id";
@@ -91,7 +91,7 @@ impl SessionStore {
     }
 
     pub fn find_by_session_id(&self, session_id: &str) -> Result<Option<Text>> {
-        let session = self.find(session_id, &|_| true)?;
+        let session = self.find(session_id, None)?;
         if session.is_none() {
             // What is found under an id has a well-formed one.
             check_identifier(session_id, SESSION_ID)?;
@@ -110,7 +110,7 @@ impl SessionStore {
             check_name(partition, "partition")?;
         }
         check_identifier(session_id, SESSION_ID)?;
-        self.find(session_id, &|row| *row.endpoint == *endpoint && row.partition.as_deref() == partition)
+        self.find(session_id, Some(Claim { endpoint, partition }))
     }
 
     pub fn replace(&self, expected: &str, updated: &str) -> Result<bool> {
@@ -184,13 +184,20 @@ impl SessionStore {
         Ok(expired.take())
     }
 
-    fn find(&self, session_id: &str, visible: &dyn Fn(&SessionRow) -> bool) -> Result<Option<Text>> {
+    /// The snapshot, if a claim is needed and good or none is.
+    fn find(&self, session_id: &str, claim: Option<Claim<'_>>) -> Result<Option<Text>> {
         let mut found = None;
-        self.table.read(session_id, &mut |row| {
-            if visible(row) {
+        let mut visit = |row: &SessionRow| {
+            if claim.is_none_or(|Claim { endpoint, partition }| {
+                *row.endpoint == *endpoint && row.partition.as_deref() == partition
+            }) {
                 found = Some(Text::from(&*row.snapshot));
             }
-        })?;
+        };
+        match claim {
+            Some(claim) => self.table.read_claimed(claim, session_id, &mut visit)?,
+            None => self.table.read(session_id, &mut visit)?,
+        };
         Ok(found)
     }
 

@@ -71,6 +71,15 @@ pub trait ExpiryListener<R>: Send + Sync {
     fn expired(&self, row: &R);
 }
 
+/// What a record's columns must say for a caller to see it.
+#[derive(Clone, Copy, Debug)]
+pub struct Claim<'a> {
+    /// Endpoint, of tasks and sessions.
+    pub endpoint: &'a str,
+    /// Authorization partition or owner; `None` is the anonymous one.
+    pub partition: Option<&'a str>,
+}
+
 /// The rows of one kind under one name. Managers with the same name over one store share a table.
 pub trait Table<R: Row>: Send + Sync {
     /// Shows the unexpired row `id` to `visit`. False when there is none. `visit` must not call the store.
@@ -82,6 +91,26 @@ pub trait Table<R: Row>: Send + Sync {
     /// take a slot are there is refused with `CAPACITY_EXHAUSTED`; expired rows never count, and an
     /// unexpired one is never evicted.
     fn transact(&self, id: &str, limit: Option<u64>, decide: &mut Decide<'_, R>) -> Result<()>;
+
+    /// [`Self::read`] for a caller who sees only what is his. The rules decide whether a row is, by its endpoint and
+    /// its partition or owner; all else that is shown of another's row may be made up, so that a backend need not
+    /// fetch its texts and the time of a call tells nothing of them.
+    fn read_claimed(&self, claim: Claim<'_>, id: &str, visit: &mut dyn FnMut(&R)) -> Result<bool> {
+        let _ = claim;
+        self.read(id, visit)
+    }
+
+    /// [`Self::transact`] for such a caller. `decide` keeps another's row as it is.
+    fn transact_claimed(
+        &self,
+        claim: Claim<'_>,
+        id: &str,
+        limit: Option<u64>,
+        decide: &mut Decide<'_, R>,
+    ) -> Result<()> {
+        let _ = claim;
+        self.transact(id, limit, decide)
+    }
 
     /// Both clocks of the store.
     fn now(&self) -> Result<Now>;

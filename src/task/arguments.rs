@@ -10,7 +10,7 @@ use super::input::InputKind;
 use crate::error::{Error, Reason, Result};
 use crate::json::{self, DEFAULT_MAXIMUM_PAYLOAD_BYTES, Kind, Value};
 use crate::options::{Object, check_name, invalid};
-use crate::store::{TaskCreation, TaskRow};
+use crate::store::{Claim, TaskCreation, TaskRow};
 
 /// Room for the members of a creation that are no payloads, and for its punctuation and white space.
 const CREATION_ENVELOPE_BYTES: u64 = 64 * 1024;
@@ -28,6 +28,11 @@ impl<'a> Caller<'a> {
         check_name(endpoint, "endpoint")?;
         partition.map_or(Ok(()), |partition| check_name(partition, "partition"))?;
         Ok(Self { endpoint, partition })
+    }
+
+    /// What a task must say to be this caller's.
+    pub(crate) fn claim(self) -> Claim<'a> {
+        Claim { endpoint: self.endpoint, partition: self.partition }
     }
 
     /// Whether the task is this caller's: both must match exactly.

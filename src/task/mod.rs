@@ -318,11 +318,15 @@ impl TaskManager {
         look: impl Fn(&TaskRow) -> T,
     ) -> Result<Option<T>> {
         let mut seen = None;
-        self.table.read(task_id, &mut |row| {
+        let mut visit = |row: &TaskRow| {
             if caller.is_none_or(|caller| caller.owns(row)) {
                 seen = Some(look(row));
             }
-        })?;
+        };
+        match caller {
+            Some(caller) => self.table.read_claimed(caller.claim(), task_id, &mut visit)?,
+            None => self.table.read(task_id, &mut visit)?,
+        };
         Ok(seen)
     }
 
@@ -374,7 +378,7 @@ impl TaskManager {
     ) -> Result<UpdateOutcome<'a>> {
         let input = self.read(task_id, Some(caller), |row| row.input.clone())?.ok_or_else(not_found)?;
         let mut judgement = Judgement::of(responses, input);
-        self.table.transact(task_id, None, &mut |row, now| {
+        self.table.transact_claimed(caller.claim(), task_id, None, &mut |row, now| {
             fault::point("task_transition");
             let row = row.filter(|row| caller.owns(row)).ok_or_else(not_found)?;
             if !judgement.is_for(row.input.as_ref()) {
@@ -391,7 +395,7 @@ impl TaskManager {
     /// Sets a client's wish to cancel on its task.
     fn note_cancelation_request(&self, caller: Caller<'_>, task_id: &str) -> Result<()> {
         let mut has_changed = false;
-        self.table.transact(task_id, None, &mut |row, _| {
+        self.table.transact_claimed(caller.claim(), task_id, None, &mut |row, _| {
             fault::point("task_transition");
             let row = row.filter(|row| caller.owns(row)).ok_or_else(not_found)?;
             let change = transitions::request_cancelation(row);

@@ -208,7 +208,7 @@ fn get(
     id: &str,
 ) -> std::result::Result<Text, Failure> {
     let mut response = Err(RpcError::TaskNotFound);
-    manager.table.read(task_id, &mut |row| {
+    manager.table.read_claimed(caller.claim(), task_id, &mut |row| {
         if !caller.owns(row) {
             return;
         }

@@ -9,7 +9,7 @@ use rusqlite::{Connection, ToSql, params};
 
 use super::super::{A2aFound, A2aListed, A2aPosition, A2aQuery, A2aRow, A2aTable, ArrayIndex, Row as _};
 use super::failure::storage_error;
-use super::row::{Place, Reader, SqlRow, Ticks, Unreadable, select_to_write, signed};
+use super::row::{Place, Reader, SqlRow, Ticks, Unreadable, claimed, select_to_write, signed};
 use super::table::SqlTable;
 use super::task_row::id_of;
 use super::writer::Transaction;
@@ -20,6 +20,19 @@ macro_rules! columns {
     () => {
         "t.sequence, t.expires_at, 1, t.id, owner, context_id, state, is_final, status_at, finalized_at, \
          retention_ms, revision, history_spans, artifacts_spans, task"
+    };
+}
+macro_rules! columns_claimed {
+    () => {
+        concat!(
+            "t.sequence, t.expires_at, 1, t.id, owner, context_id, state, is_final, status_at, finalized_at, \
+             retention_ms, revision, ",
+            claimed!(owner, "history_spans", "NULL"),
+            ", ",
+            claimed!(owner, "artifacts_spans", "NULL"),
+            ", ",
+            claimed!(owner, "task", "'{}'")
+        )
     };
 }
 macro_rules! select {
@@ -108,6 +121,9 @@ impl SqlRow for A2aRow {
     const KIND: &'static str = "a2a";
     const SELECT: &'static str = select!("WHERE name = ?1 AND id = ?3");
     const SELECT_TO_WRITE: &'static str = select_to_write!(columns!(), "a2a_tasks");
+    const SELECT_CLAIMED: &'static str =
+        concat!("SELECT ", columns_claimed!(), " FROM a2a_tasks t WHERE name = ?1 AND id = ?3");
+    const SELECT_TO_WRITE_CLAIMED: &'static str = select_to_write!(columns_claimed!(), "a2a_tasks");
     const COUNT_SLOTS: &'static str = "SELECT count(*) FROM a2a_tasks WHERE name = ?1";
     const SELECT_EXPIRED: &'static str =
         select!("WHERE name = ?1 AND expires_at <= ?3 ORDER BY expires_at LIMIT ?4");

@@ -62,6 +62,11 @@ pub(super) trait SqlRow: Row {
     /// The same columns behind those of [`Standing`], in one row that is always there: the record's are NULL
     /// when there is none. `?4` is this store's number among the listeners.
     const SELECT_TO_WRITE: &'static str;
+    /// `SELECT` for a caller with a claim: `?5` the endpoint, `?6` the partition or owner. Of a row that is not his
+    /// the texts are not fetched; [`claimed`] puts others in their place.
+    const SELECT_CLAIMED: &'static str;
+    /// `SELECT_TO_WRITE` for such a caller.
+    const SELECT_TO_WRITE_CLAIMED: &'static str;
     /// The same columns as those of `SELECT` for rows that expired: `?1` the name, `?2` the system's time, `?3`
     /// now, `?4` at most.
     const SELECT_EXPIRED: &'static str;
@@ -167,6 +172,17 @@ macro_rules! select_to_write {
     };
 }
 pub(super) use select_to_write;
+
+/// A column for those who have a claim to its row, and `$other` for all others. SQLite fetches what is chosen only.
+macro_rules! claimed {
+    (endpoint, $column:literal, $other:literal) => {
+        concat!("iif(endpoint = ?5 AND authorization_partition IS ?6, ", $column, ", ", $other, ")")
+    };
+    (owner, $column:literal, $other:literal) => {
+        concat!("iif(owner IS ?6, ", $column, ", ", $other, ")")
+    };
+}
+pub(super) use claimed;
 
 /// Reads columns one after another.
 pub(super) struct Reader<'r, 's> {

@@ -10,7 +10,7 @@ use rusqlite::params;
 
 use super::super::{Row as _, SessionRow};
 use super::row::{
-    HEAD_COLUMNS, Place, Reader, SEQUENCE_BITS, SqlRow, Ticks, Unreadable, select_to_write, signed,
+    HEAD_COLUMNS, Place, Reader, SEQUENCE_BITS, SqlRow, Ticks, Unreadable, claimed, select_to_write, signed,
 };
 use super::table::system_ms;
 use super::writer::Transaction;
@@ -20,15 +20,30 @@ use crate::events::EventKind;
 /// How long a pin holds when its holder does not renew it.
 pub(super) const PIN_LEASE_MS: i64 = 30_000;
 
-macro_rules! columns {
-    () => {
-        "t.sequence, t.expires_at, NOT terminated, t.id, version, initialized, terminated, created_at, \
+/// The columns with `$snapshot` for the last text.
+macro_rules! columns_with {
+    ($snapshot:expr) => {
+        concat!(
+            "t.sequence, t.expires_at, NOT terminated, t.id, version, initialized, terminated, created_at, \
          last_activity_at, active_at, unpinned_at, idle_timeout_ms, initialization_timeout_ms, instance, \
-         endpoint, authorization_partition, snapshot, pins, \
+         endpoint, authorization_partition, ",
+            $snapshot,
+            ", pins, \
          CASE WHEN pins > 0 THEN (SELECT coalesce(sum(p.pins), 0) FROM session_pins p \
          WHERE p.session = t.sequence AND p.lease_until > ?2) END, \
          CASE WHEN pins > 0 THEN (SELECT ?2 - max(p.lease_until) FROM session_pins p \
          WHERE p.session = t.sequence) END"
+        )
+    };
+}
+macro_rules! columns {
+    () => {
+        columns_with!("snapshot")
+    };
+}
+macro_rules! columns_claimed {
+    () => {
+        columns_with!(claimed!(endpoint, "snapshot", "'{}'"))
     };
 }
 macro_rules! select {
@@ -67,6 +82,9 @@ impl SqlRow for SessionRow {
     const KIND: &'static str = "session";
     const SELECT: &'static str = select!("WHERE name = ?1 AND id = ?3");
     const SELECT_TO_WRITE: &'static str = select_to_write!(columns!(), "sessions");
+    const SELECT_CLAIMED: &'static str =
+        concat!("SELECT ", columns_claimed!(), " FROM sessions t WHERE name = ?1 AND id = ?3");
+    const SELECT_TO_WRITE_CLAIMED: &'static str = select_to_write!(columns_claimed!(), "sessions");
     const COUNT_SLOTS: &'static str = "SELECT count(*) FROM sessions WHERE name = ?1 AND NOT terminated";
     const SELECT_EXPIRED: &'static str =
         select!("WHERE name = ?1 AND expires_at <= ?3 ORDER BY expires_at LIMIT ?4");

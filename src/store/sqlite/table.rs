@@ -8,7 +8,7 @@ use std::sync::{Arc, PoisonError, RwLock, Weak};
 
 use rusqlite::Row as Columns;
 
-use super::super::{Change, Decide, ExpiryListener, Table, add_listener};
+use super::super::{Change, Claim, Decide, ExpiryListener, Table, add_listener};
 use super::Shared;
 use super::failure::{Failure, corrupt_row};
 use super::row::{HEAD_COLUMNS, Head, Place, Reader, STANDING_COLUMNS, SqlRow, Standing, Unreadable, signed};
@@ -91,16 +91,23 @@ impl<R: SqlRow> SqlTable<R> {
     fn step(
         &self,
         transaction: &Transaction<'_>,
+        claim: Option<Claim<'_>>,
         id: &str,
         limit: Option<u64>,
         decide: &mut Decide<'_, R>,
         expired: &mut Vec<R>,
     ) -> std::result::Result<(), Failure> {
         let now = self.shared.now();
-        let values = (self.name, system_ms(), id, transaction.holder());
-        let found = transaction.query(R::SELECT_TO_WRITE, values, |columns| {
+        let read = |columns: &Columns<'_>| {
             Ok((Standing::read(columns)?, Stored::<R>::read(columns, STANDING_COLUMNS, &self.shared, now)?))
-        })?;
+        };
+        let (time_ms, holder) = (system_ms(), transaction.holder());
+        let found = if let Some(Claim { endpoint, partition }) = claim {
+            let values = (self.name, time_ms, id, holder, endpoint, partition);
+            transaction.query(R::SELECT_TO_WRITE_CLAIMED, values, read)?
+        } else {
+            transaction.query(R::SELECT_TO_WRITE, (self.name, time_ms, id, holder), read)?
+        };
         // The name was written before the table was there to be asked.
         let (standing, stored) = found.ok_or(rusqlite::Error::QueryReturnedNoRows)?;
         let (alive, gone) = match stored {
@@ -232,6 +239,54 @@ impl<R: SqlRow> SqlTable<R> {
         Ok(removed)
     }
 
+    /// Shows the row, with its texts if the claim is good or none is needed.
+    fn find(&self, claim: Option<Claim<'_>>, id: &str, visit: &mut dyn FnMut(&R)) -> Result<bool> {
+        let now = self.shared.now();
+        let time_ms = self.shared.system_ms(now);
+        let found = self.shared.read(|connection| {
+            let mut statement =
+                connection.prepare_cached(if claim.is_some() { R::SELECT_CLAIMED } else { R::SELECT })?;
+            let mut rows = if let Some(Claim { endpoint, partition }) = claim {
+                statement.query((self.name, time_ms, id, 0, endpoint, partition))?
+            } else {
+                statement.query((self.name, time_ms, id))?
+            };
+            let Some(columns) = rows.next()? else { return Ok(None) };
+            let row = R::read(&mut Reader::new(columns, HEAD_COLUMNS), self.shared.ticks, now.tick_ns);
+            // The head is read only for a row that cannot tell by itself.
+            let is_expired = if let Ok(row) = &row {
+                row.expires_at().is_some_and(|deadline| deadline <= now.tick_ns)
+            } else {
+                let head = Head::read(columns, 0)?;
+                head.and_then(|head| head.expires_at_ms).is_some_and(|deadline| deadline <= now.wall_ms)
+            };
+            Ok(Some((row, is_expired)))
+        })?;
+        let Some((row, is_expired)) = found else { return Ok(false) };
+        if is_expired {
+            // Whoever finds an expired row removes it; that this fails is no matter of the reader's.
+            let _ = self.sweep_batch(SWEEP_PER_WRITE, true);
+            return Ok(false);
+        }
+        visit(&row.map_err(|Unreadable| corrupt_row())?);
+        Ok(true)
+    }
+
+    fn change(
+        &self,
+        claim: Option<Claim<'_>>,
+        id: &str,
+        limit: Option<u64>,
+        decide: &mut Decide<'_, R>,
+    ) -> Result<()> {
+        let mut expired = Vec::new();
+        let decided = self
+            .shared
+            .write(false, |transaction| self.step(transaction, claim, id, limit, decide, &mut expired))?;
+        self.tell_expired(&expired);
+        decided
+    }
+
     fn is_sweep_due(&self, now: Now) -> bool {
         let at = self.sweep_at_ms.load(Ordering::Relaxed);
         // After a step back of the clock the time stored lies too far ahead.
@@ -264,39 +319,25 @@ pub(super) fn system_ms() -> i64 {
 
 impl<R: SqlRow> Table<R> for SqlTable<R> {
     fn read(&self, id: &str, visit: &mut dyn FnMut(&R)) -> Result<bool> {
-        let now = self.shared.now();
-        let values = (self.name, self.shared.system_ms(now), id);
-        let found = self.shared.read(|connection| {
-            let mut statement = connection.prepare_cached(R::SELECT)?;
-            let mut rows = statement.query(values)?;
-            let Some(columns) = rows.next()? else { return Ok(None) };
-            let row = R::read(&mut Reader::new(columns, HEAD_COLUMNS), self.shared.ticks, now.tick_ns);
-            // The head is read only for a row that cannot tell by itself.
-            let is_expired = if let Ok(row) = &row {
-                row.expires_at().is_some_and(|deadline| deadline <= now.tick_ns)
-            } else {
-                let head = Head::read(columns, 0)?;
-                head.and_then(|head| head.expires_at_ms).is_some_and(|deadline| deadline <= now.wall_ms)
-            };
-            Ok(Some((row, is_expired)))
-        })?;
-        let Some((row, is_expired)) = found else { return Ok(false) };
-        if is_expired {
-            // Whoever finds an expired row removes it; that this fails is no matter of the reader's.
-            let _ = self.sweep_batch(SWEEP_PER_WRITE, true);
-            return Ok(false);
-        }
-        visit(&row.map_err(|Unreadable| corrupt_row())?);
-        Ok(true)
+        self.find(None, id, visit)
+    }
+
+    fn read_claimed(&self, claim: Claim<'_>, id: &str, visit: &mut dyn FnMut(&R)) -> Result<bool> {
+        self.find(Some(claim), id, visit)
     }
 
     fn transact(&self, id: &str, limit: Option<u64>, decide: &mut Decide<'_, R>) -> Result<()> {
-        let mut expired = Vec::new();
-        let decided = self
-            .shared
-            .write(false, |transaction| self.step(transaction, id, limit, decide, &mut expired))?;
-        self.tell_expired(&expired);
-        decided
+        self.change(None, id, limit, decide)
+    }
+
+    fn transact_claimed(
+        &self,
+        claim: Claim<'_>,
+        id: &str,
+        limit: Option<u64>,
+        decide: &mut Decide<'_, R>,
+    ) -> Result<()> {
+        self.change(Some(claim), id, limit, decide)
     }
 
     fn now(&self) -> Result<Now> {

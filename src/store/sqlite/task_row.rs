@@ -9,7 +9,7 @@ use rusqlite::params;
 
 use super::super::{InputState, Member, TaskCreation, TaskQuery, TaskRow, TaskStatus, TaskTable, TaskTexts};
 use super::row::{
-    HEAD_COLUMNS, Place, Reader, SEQUENCE_BITS, SqlRow, Ticks, Unreadable, select_to_write, signed,
+    HEAD_COLUMNS, Place, Reader, SEQUENCE_BITS, SqlRow, Ticks, Unreadable, claimed, select_to_write, signed,
 };
 use super::table::SqlTable;
 use super::writer::Transaction;
@@ -23,6 +23,31 @@ macro_rules! columns {
         "t.sequence, t.expires_at, 1, t.id, status, revision, created_at, updated_at, ttl_ms, \
          poll_interval_ms, cancelation_requested, endpoint, authorization_partition, status_message, origin, \
          metadata, declared_input_requests, input_requests, input_responses, used_input_keys, outcome"
+    };
+}
+macro_rules! columns_claimed {
+    () => {
+        concat!(
+            "t.sequence, t.expires_at, 1, t.id, ",
+            claimed!(endpoint, "status", "'working'"),
+            ", revision, created_at, updated_at, ttl_ms, poll_interval_ms, cancelation_requested, endpoint, \
+             authorization_partition, ",
+            claimed!(endpoint, "status_message", "NULL"),
+            ", ",
+            claimed!(endpoint, "origin", "'{}'"),
+            ", ",
+            claimed!(endpoint, "metadata", "NULL"),
+            ", ",
+            claimed!(endpoint, "declared_input_requests", "NULL"),
+            ", ",
+            claimed!(endpoint, "input_requests", "NULL"),
+            ", ",
+            claimed!(endpoint, "input_responses", "NULL"),
+            ", ",
+            claimed!(endpoint, "used_input_keys", "NULL"),
+            ", ",
+            claimed!(endpoint, "outcome", "NULL")
+        )
     };
 }
 macro_rules! select {
@@ -117,6 +142,9 @@ impl SqlRow for TaskRow {
     const KIND: &'static str = "task";
     const SELECT: &'static str = select!("WHERE name = ?1 AND id = ?3");
     const SELECT_TO_WRITE: &'static str = select_to_write!(columns!(), "tasks");
+    const SELECT_CLAIMED: &'static str =
+        concat!("SELECT ", columns_claimed!(), " FROM tasks t WHERE name = ?1 AND id = ?3");
+    const SELECT_TO_WRITE_CLAIMED: &'static str = select_to_write!(columns_claimed!(), "tasks");
     const COUNT_SLOTS: &'static str = "SELECT count(*) FROM tasks WHERE name = ?1";
     const SELECT_EXPIRED: &'static str =
         select!("WHERE name = ?1 AND expires_at <= ?3 ORDER BY expires_at LIMIT ?4");
