@@ -54,7 +54,7 @@ help:
 
 demo: lib $(DEMO)/conversation $(DEMO)/restart
 	@$(DEMO)/conversation examples/c/conversation.jsonl examples/c/sessions.jsonl examples/c/a2a.jsonl
-	@rm -f $(DEMO)/agents.db $(DEMO)/agents.db-wal $(DEMO)/agents.db-shm
+	@rm -f $(DEMO)/agents.db $(DEMO)/agents.db-wal $(DEMO)/agents.db-shm $(DEMO)/agents.db-journal
 	@$(DEMO)/restart sqlite:$(DEMO)/agents.db
 
 demo-python: lib
@@ -77,6 +77,7 @@ $(DEMO)/restart: examples/c/restart.c include/taskhold.h | lib
 # The crate's manifest has neither crate type: beside "lib" they would switch link-time optimization off.
 lib:
 	@scripts/require.sh gcc cc-headers
+	@command -v $(CARGO) >/dev/null || { echo 'There is no Rust toolchain: $(CARGO) is not found' >&2; exit 1; }
 	@echo 'Building $(LIB)/libtaskhold.so and libtaskhold.a'
 	@$(CARGO) rustc --quiet --release --lib --crate-type cdylib -- \
 		-C link-arg=-Wl,-soname,libtaskhold.so.0 -C link-arg=-Wl,-z,nodelete

@@ -462,8 +462,10 @@ taskhold_status taskhold_clock_close(taskhold_clock *clock);
  * `name` share their records: they behave like nodes over one database.
  *
  * @param url       In, optional: where the records live. NULL or "memory:" is a new store in this process's
- *                  memory, which ends with its last handle and everything opened over it. "sqlite:PATH" and
- *                  "postgresql://..." where the build has them (taskhold_describe(), `backends`).
+ *                  memory, which ends with its last handle and everything opened over it. "sqlite:PATH" is a file,
+ *                  where the build has SQLite (taskhold_describe(), `backends`): PATH is taken as it stands,
+ *                  absolute or relative to the working folder, and not decoded. "postgresql://..." is kept for
+ *                  a backend that no build has yet.
  * @param options   In, optional: JSON object of options of the backend. Memory has none. SQLite: `durability`
  *                  "full" (default: a commit is on the disk) or "normal" (it survives the process, not a loss of
  *                  power), `busyTimeoutMs` 5000 (longest wait for other processes), `allowNetworkFileSystem` false.
@@ -1304,7 +1306,8 @@ taskhold_status taskhold_state_provider_close(taskhold_state_provider *provider)
 
 /**
  * Saves a task: a new one, or in place of the stored one (the last write wins). When it first becomes final
- * (completed, canceled, failed or rejected, in either spelling) that time is kept, whatever is saved later.
+ * (completed, canceled, failed or rejected, in either spelling) that time is kept, whatever is saved later. Any
+ * other state is active, also one that this version does not know: a final state that is misspelt never ends.
  *
  * @param provider     In: the provider.
  * @param owner        In, optional: whose task it is; at most 1024 bytes; NULL is the anonymous owner, and

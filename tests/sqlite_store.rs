@@ -233,7 +233,7 @@ fn foreign_and_torn_files_are_refused_and_left_alone() {
     refused_untouched(&std::fs::read(&foreign).unwrap(), Reason::CorruptFile);
     assert_eq!(open_error(&format!("sqlite:{}", folder.path.display()), None).0, Status::Unavailable);
     assert_eq!(open_error(&folder.url("no/such/folder.db"), None).0, Status::Unavailable);
-    for url in ["sqlite:", "sqlite::memory:", "sqlite:file:x.db"] {
+    for url in ["sqlite:", "sqlite::memory:", "sqlite://agents.db", "sqlite:file:x.db"] {
         assert_eq!(open_error(url, None).1, Reason::InvalidStoreUrl, "{url}");
     }
 }

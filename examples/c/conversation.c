@@ -101,7 +101,7 @@ static int play(struct demo *demo, const char *path) {
     demo->file = standard_input ? "standard input" : path;
     demo->line = 0;
     if (input == NULL) {
-        fprintf(stderr, "%s: cannot be opened\n", path);
+        fprintf(stderr, "%s: cannot be opened; usage: conversation [FILE.jsonl ... | -]\n", path);
         return BAD_INPUT;
     }
     while (outcome == DONE && (read = read_line(input, &line)) != LINE_END) {

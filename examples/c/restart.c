@@ -1,7 +1,7 @@
 /* A server that keeps its state in a file is killed with kill -9 in the middle of its work. A new process opens the
    file, finds everything that was acknowledged, byte for byte, and goes on where the first one stopped.
 
-   usage: restart STORE-URL          for instance sqlite:/tmp/agents.db
+   usage: restart STORE-URL          a file that is not there yet, for instance sqlite:/tmp/agents.db
 
    Exit codes: 0 nothing was lost, 1 something was lost or failed. */
 #define _POSIX_C_SOURCE 200809L
@@ -262,7 +262,13 @@ static void kill_first_process(const char *url, struct acknowledged *kept) {
             kill(process, SIGKILL);
         }
     }
-    if (waitpid(process, &status, 0) != process || !WIFSIGNALED(status) || WTERMSIG(status) != SIGKILL) {
+    if (waitpid(process, &status, 0) != process) {
+        fail("the first process", "it cannot be waited for");
+    }
+    if (WIFEXITED(status) && WEXITSTATUS(status) != 0) {
+        exit(1); /* It has said why. */
+    }
+    if (!WIFSIGNALED(status) || WTERMSIG(status) != SIGKILL) {
         fail("the first process", "it ended before it was killed");
     }
     printf("It is dead; page %d was the last one that it acknowledged.\n", page);

@@ -119,7 +119,8 @@ pub unsafe extern "C" fn taskhold_state_provider_close(
 }
 
 /// Saves a task: a new one, or in place of the stored one (the last write wins). When it first becomes final
-/// (completed, canceled, failed or rejected, in either spelling) that time is kept, whatever is saved later.
+/// (completed, canceled, failed or rejected, in either spelling) that time is kept, whatever is saved later. Any
+/// other state is active, also one that this version does not know: a final state that is misspelt never ends.
 ///
 /// @param provider     In: the provider.
 /// @param owner        In, optional: whose task it is; at most 1024 bytes; NULL is the anonymous owner, and

@@ -32,8 +32,10 @@ impl Handle for taskhold_store {
 /// `name` share their records: they behave like nodes over one database.
 ///
 /// @param url       In, optional: where the records live. NULL or "memory:" is a new store in this process's
-///                  memory, which ends with its last handle and everything opened over it. "sqlite:PATH" and
-///                  "postgresql://..." where the build has them (taskhold_describe(), `backends`).
+///                  memory, which ends with its last handle and everything opened over it. "sqlite:PATH" is a file,
+///                  where the build has SQLite (taskhold_describe(), `backends`): PATH is taken as it stands,
+///                  absolute or relative to the working folder, and not decoded. "postgresql://..." is kept for
+///                  a backend that no build has yet.
 /// @param options   In, optional: JSON object of options of the backend. Memory has none. SQLite: `durability`
 ///                  "full" (default: a commit is on the disk) or "normal" (it survives the process, not a loss of
 ///                  power), `busyTimeoutMs` 5000 (longest wait for other processes), `allowNetworkFileSystem` false.

@@ -233,8 +233,7 @@ pub struct Store {
 
 /// Which backend a store URL names.
 fn backend(url: Option<&str>, options: Option<&str>, clock: Clock) -> Result<Arc<dyn Backend>> {
-    let unknown =
-        || Error::new(Reason::InvalidStoreUrl, "a store URL is memory:, sqlite:PATH or postgresql://…");
+    let unknown = || Error::new(Reason::InvalidStoreUrl, "a store URL is memory: or sqlite:PATH");
     let url = url.unwrap_or(MEMORY_URL);
     let (scheme, rest) = url.split_once(':').ok_or_else(unknown)?;
     match scheme {

@@ -327,7 +327,8 @@ fn unknown_foreign_and_expired_take_the_same_time_but_for_noise() {
     const ROUNDS: usize = 61;
     // Nobody across a connection sees less. The first call to meet an expired record removes it, which on a database
     // is a commit.
-    let unseen = Duration::from_micros(if std::env::var_os("TASKHOLD_TEST_STORE").is_some() { 300 } else { 5 });
+    let unseen =
+        Duration::from_micros(if std::env::var_os("TASKHOLD_TEST_STORE").is_some() { 300 } else { 5 });
     let house = House::new();
     let unknown = Ids::unknown();
     // So large that whatever reads it, copies it or compares it stands out.

@@ -50,7 +50,7 @@ def test_they_can_be_pickled_and_copied(error: type[taskhold.TaskholdError]) -> 
     one = error("words", reason="a_reason", key="k", limit=3, response={"id": 1}, code=error.code)
     for other in (pickle.loads(pickle.dumps(one)), copy.copy(one)):
         assert type(other) is error
-        assert str(other) == "words"
+        assert str(other) == str(one) == "words: k"
         assert vars(other) == vars(one)
 
 
@@ -59,6 +59,12 @@ def test_the_response_of_a_failed_storage_is_at_hand() -> None:
     error = _errors.from_native(10, text)
     assert isinstance(error, taskhold.UnavailableError)
     assert error.response == {"jsonrpc": "2.0"}
+
+
+def test_the_text_names_the_member_or_argument() -> None:
+    with pytest.raises(taskhold.InvalidArgumentError) as refused:
+        taskhold.TaskManager(None, time_to_live=5)  # type: ignore[call-arg]
+    assert str(refused.value) == "the object has an unknown member: timeToLive"
 
 
 def test_the_status_of_a_newer_library_is_the_base_class() -> None:

@@ -109,11 +109,23 @@ def test_a2a_tasks(store: Store, capsys: pytest.CaptureFixture[str], monkeypatch
     task = {"id": "t-1", "contextId": "c", "status": {"state": "working"}}
     provider.save_task("alice", task)
     assert piped(capsys, "list", "memory:", "--a2a", "--owner", "alice") == [task]
-    assert piped(capsys, "list", "memory:", "--a2a") == []
+    assert __main__.main(["list", "memory:", "--a2a"]) == 0
+    said = capsys.readouterr()
+    assert (said.out, said.err) == ("", "taskhold: only the anonymous owner's; --owner NAME for another's\n")
     assert piped(capsys, "show", "memory:", "t-1", "--a2a", "--owner", "alice") == [task]
     header, row = on_terminal(monkeypatch, "list", "memory:", "--a2a", "--owner", "alice")
     assert header.split() == ["TASK", "STATE", "CONTEXT", "UPDATED"]
     assert row.split() == ["t-1", "working", "c", "-"]
+
+
+@pytest.mark.parametrize(
+    "options", [("--owner", "alice"), ("--a2a", "--endpoint", "/mcp"), ("--a2a", "--partition", "p")]
+)
+def test_options_of_the_other_kind_are_refused(options: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as refused:
+        __main__.main(["list", "memory:", *options])
+    assert refused.value.code == 2
+    assert "is not for" in capsys.readouterr().err
 
 
 def test_watch_follows_changes(

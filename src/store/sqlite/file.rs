@@ -42,6 +42,13 @@ impl StoreFile {
         if path.is_empty() || path == ":memory:" || path.starts_with("file:") || path.contains('\0') {
             return Err(Error::new(Reason::InvalidStoreUrl, "sqlite: is followed by the path of a file"));
         }
+        // A host, or a relative path as some write it: it would silently be a file in the root.
+        if path.starts_with("//") && !path.starts_with("///") {
+            return Err(Error::new(
+                Reason::InvalidStoreUrl,
+                "sqlite: is followed by a path as it stands, without // before it",
+            ));
+        }
         let missing = |_| unavailable("the folder of the store's file is not there or cannot be used");
         let path = std::path::absolute(path).map_err(missing)?;
         let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else {

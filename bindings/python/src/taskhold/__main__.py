@@ -1,7 +1,8 @@
 """An operator's look into a store: ``python -m taskhold list | show | watch | stats | check URL``.
 
-It prints a table on a terminal, and JSON lines into a pipe or a file. It is trusted: it sees every partition. It
-changes nothing, and creates no store that is not there.
+Looks into a taskhold store. Prints a table on a terminal, and JSON lines into a pipe or a file. It is trusted: it sees
+every partition, and the A2A tasks of any owner that is named. It changes nothing, and creates no store that is not
+there.
 """
 
 from __future__ import annotations
@@ -33,7 +34,9 @@ class Refused(Exception):
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Carry out a command line. Gives the exit status: 0, 1 on failure, 2 on a wrong command line, 130 on Ctrl-C."""
-    given = _parser().parse_args(arguments)
+    parser = _parser()
+    given = parser.parse_args(arguments)
+    _check_combination(parser, given)
     try:
         _check_there(given.url)
         with Store(given.url) as store:
@@ -63,7 +66,7 @@ def _parser() -> argparse.ArgumentParser:
     def command(name: str, function: Any, explanation: str) -> argparse.ArgumentParser:
         added = commands.add_parser(name, help=explanation, description=explanation.capitalize() + ".")
         added.set_defaults(command=function)
-        added.add_argument("url", metavar="URL", help="the store: sqlite:PATH, postgresql://…")
+        added.add_argument("url", metavar="URL", help="the store: sqlite:PATH")
         return added
 
     def of_tasks(added: argparse.ArgumentParser) -> argparse.ArgumentParser:
@@ -85,6 +88,18 @@ def _parser() -> argparse.ArgumentParser:
     command("stats", _stats, "tell how the store is filled")
     command("check", _check, "check the store's integrity")
     return parser
+
+
+def _check_combination(parser: argparse.ArgumentParser, given: argparse.Namespace) -> None:
+    """Refuse what would be passed over, and say whose A2A tasks are meant when that is not said."""
+    if not hasattr(given, "a2a"):
+        return
+    of_the_other_kind = ("endpoint", "partition") if given.a2a else ("owner",)
+    for option in of_the_other_kind:
+        if getattr(given, option, None) is not None:
+            parser.error(f"--{option} is not for {'A2A' if given.a2a else 'MCP'} tasks")
+    if given.a2a and hasattr(given, "owner") and given.owner is None:
+        print("taskhold: only the anonymous owner's; --owner NAME for another's", file=sys.stderr)
 
 
 def _check_there(url: str) -> None:

@@ -40,6 +40,10 @@ class TaskholdError(Exception):
         if code is not None:
             self.code = code
 
+    def __str__(self) -> str:
+        message = str(self.args[0])
+        return message if self.key is None else f"{message}: {self.key}"
+
     def __reduce__(self) -> tuple[Any, ...]:
         # Keyword-only arguments would be lost on the way to another process.
         state = {name: getattr(self, name) for name in ("reason", "key", "limit", "response", "code")}

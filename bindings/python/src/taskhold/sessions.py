@@ -143,6 +143,7 @@ class SessionStore(StoreClient):
             expected: the session as it was given out.
             updated: the session as it shall be: the same id, endpoint, partition and ``createdAt``, a greater
                 ``version``, a ``terminatedAt`` that does not go back to None. Its first one frees its slot.
+                Timestamps are written exactly as they are given out: ``2026-01-31T12:00:00.000Z``.
 
         Returns:
             Whether it was replaced; if not, somebody was faster or it is gone, and nothing changed.
