@@ -435,8 +435,9 @@ taskhold_status taskhold_clock_advance(taskhold_clock *clock,
                                        char **out_error);
 
 /**
- * Steps the wall time of a clock, as an operator or a time service does; its monotonic time stays. Ages are
- * measured by the monotonic time, so nothing expires and nothing lives longer.
+ * Steps the wall time of a clock, as an operator or a time service does; its monotonic time stays. In memory
+ * ages are measured by the monotonic time, so nothing expires and nothing lives longer; a store on SQLite, which other
+ * processes share, measures them by the wall time.
  *
  * @param clock     In: the clock.
  * @param ms        In: by how many milliseconds; may be negative.

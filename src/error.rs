@@ -274,6 +274,12 @@ impl Error {
         self
     }
 
+    /// Names the parameter that is at fault, unless it is known more closely.
+    #[must_use]
+    pub fn about(self, parameter: &str) -> Self {
+        if self.0.key.is_some() { self } else { self.with_key(parameter) }
+    }
+
     /// States the limit that was broken.
     #[must_use]
     pub fn with_limit(mut self, limit: u64) -> Self {

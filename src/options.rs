@@ -27,10 +27,20 @@ pub struct Object<'a> {
 }
 
 impl<'a> Object<'a> {
-    /// Parses `text` (`None` stands for `{}`) as an object that has only members in `known`.
-    pub fn parse(text: Option<&'a str>, known: &'static [&'static str], maximum_bytes: u64) -> Result<Self> {
+    /// Parses `text` (`None` stands for `{}`), which the parameter `parameter` gave, as an object that has only
+    /// members in `known`.
+    pub fn parse(
+        parameter: &str,
+        text: Option<&'a str>,
+        known: &'static [&'static str],
+        maximum_bytes: u64,
+    ) -> Result<Self> {
+        let Some(text) = text else { return Ok(Self { known, values: [None; MOST_MEMBERS] }) };
+        Self::parse_text(text, known, maximum_bytes).map_err(|error| error.about(parameter))
+    }
+
+    fn parse_text(text: &'a str, known: &'static [&'static str], maximum_bytes: u64) -> Result<Self> {
         let mut this = Self { known, values: [None; MOST_MEMBERS] };
-        let Some(text) = text else { return Ok(this) };
         let mut unknown = None;
         let value = json::parse_members(text, maximum_bytes, &mut |member| {
             if !this.note(member) {

@@ -37,7 +37,7 @@ const KNOWN: [&str; 8] = [
 
 /// Reads the `params` of `get_task`.
 pub(crate) fn parse_get_params(text: Option<&str>) -> Result<View> {
-    let given = Object::parse(text, &["historyLength"], DEFAULT_MAXIMUM_PAYLOAD_BYTES)?;
+    let given = Object::parse("params", text, &["historyLength"], DEFAULT_MAXIMUM_PAYLOAD_BYTES)?;
     Ok(View { history: history_length(&given)?, artifacts: true })
 }
 
@@ -62,7 +62,7 @@ pub(crate) struct ListParams<'a> {
 impl<'a> ListParams<'a> {
     /// Reads the `params` of `list_tasks`.
     pub fn parse(text: Option<&'a str>) -> Result<Self> {
-        let given = Object::parse(text, &KNOWN, DEFAULT_MAXIMUM_PAYLOAD_BYTES)?;
+        let given = Object::parse("params", text, &KNOWN, DEFAULT_MAXIMUM_PAYLOAD_BYTES)?;
         let context_id = given.string("contextId")?;
         if let Some(id) = &context_id {
             check_identifier(id, "contextId")?;

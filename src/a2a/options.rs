@@ -37,7 +37,7 @@ pub(crate) struct Options {
 impl Options {
     /// Reads the options text of `open`.
     pub fn parse(text: Option<&str>) -> Result<Self> {
-        let given = Object::parse(text, &KNOWN, DEFAULT_MAXIMUM_PAYLOAD_BYTES)?;
+        let given = Object::parse("options", text, &KNOWN, DEFAULT_MAXIMUM_PAYLOAD_BYTES)?;
         let name = given.name("name")?.unwrap_or(Cow::Borrowed(DEFAULT_NAME));
         let grace_period_ms = duration(&given, "gracePeriodMs")?.unwrap_or(DEFAULT_GRACE_PERIOD_MS);
         let retained = given.whole_number("maximumRetainedTasks", 0..=MAXIMUM_COUNT)?;
@@ -87,8 +87,12 @@ pub(crate) struct SaveOptions {
 impl SaveOptions {
     /// Reads the options text of a save.
     pub fn parse(text: Option<&str>) -> Result<Self> {
-        let given =
-            Object::parse(text, &["expectedRevision", "isReplicated"], DEFAULT_MAXIMUM_PAYLOAD_BYTES)?;
+        let given = Object::parse(
+            "save_options",
+            text,
+            &["expectedRevision", "isReplicated"],
+            DEFAULT_MAXIMUM_PAYLOAD_BYTES,
+        )?;
         Ok(Self {
             expected_revision: given.whole_number("expectedRevision", 0..=u64::MAX)?,
             is_replicated: given.boolean("isReplicated")?.unwrap_or(false),

@@ -50,9 +50,10 @@ impl<'a> Document<'a> {
                 _ => return,
             };
             members[place] = Some(member);
-        })?;
+        })
+        .map_err(|error| error.about("task"))?;
         if task.kind() != Kind::Object {
-            return Err(Error::new(Reason::InvalidPayload, "a task must be a JSON object"));
+            return Err(Error::new(Reason::InvalidPayload, "a task must be a JSON object").with_key("task"));
         }
         let [id, context_id, status, history, artifacts] = members;
         let id = id.map(|member| read_id(member.value)).transpose()?;
@@ -223,13 +224,13 @@ mod tests {
         let identifier = Reason::InvalidIdentifier;
         let timestamp = Reason::InvalidTimestamp;
         let table: Vec<(String, Reason, Option<&str>)> = vec![
-            (String::new(), Reason::InvalidJson, None),
-            ("{".to_owned(), Reason::InvalidJson, None),
-            (with("\"a\":1,\"a\":2"), Reason::DuplicateKey, None),
-            (with("\"a\":\"\\ud800\""), Reason::LoneSurrogate, None),
-            ("[]".to_owned(), payload, None),
-            ("null".to_owned(), payload, None),
-            ("\"task\"".to_owned(), payload, None),
+            (String::new(), Reason::InvalidJson, Some("task")),
+            ("{".to_owned(), Reason::InvalidJson, Some("task")),
+            (with("\"a\":1,\"a\":2"), Reason::DuplicateKey, Some("task")),
+            (with("\"a\":\"\\ud800\""), Reason::LoneSurrogate, Some("task")),
+            ("[]".to_owned(), payload, Some("task")),
+            ("null".to_owned(), payload, Some("task")),
+            ("\"task\"".to_owned(), payload, Some("task")),
             ("{}".to_owned(), payload, Some("id")),
             (r#"{"status":{"state":"working"}}"#.to_owned(), payload, Some("id")),
             (with_id("null"), payload, Some("id")),

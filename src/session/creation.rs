@@ -29,7 +29,7 @@ impl<'a> Creation<'a> {
     /// Reads `creation` and draws an id unless it has one.
     pub(super) fn parse(endpoint: &'a str, creation: Option<&'a str>) -> Result<Self> {
         const KNOWN: &[&str] = &[SESSION_ID, AUTHORIZATION_PARTITION, SESSION_CONTEXT];
-        let object = Object::parse(creation, KNOWN, DEFAULT_MAXIMUM_PAYLOAD_BYTES)?;
+        let object = Object::parse("creation", creation, KNOWN, DEFAULT_MAXIMUM_PAYLOAD_BYTES)?;
         let given_id = object.string(SESSION_ID)?;
         if let Some(id) = &given_id {
             check_session_id(id)?;

@@ -114,10 +114,10 @@ impl SessionStore {
     }
 
     pub fn replace(&self, expected: &str, updated: &str) -> Result<bool> {
-        let updated = match Snapshot::parse(updated) {
+        let updated = match Snapshot::parse(updated).map_err(|error| error.about("updated")) {
             Ok(updated) => updated,
             // Of two malformed arguments the first is reported.
-            Err(error) => return Err(Snapshot::parse(expected).err().unwrap_or(error)),
+            Err(error) => return Err(parse_expected(expected).err().unwrap_or(error)),
         };
         // Most often `expected` is just what was given out. What equals the stored text needs no reading.
         let stored = match self.swap(expected.trim_matches([' ', '\t', '\n', '\r']), &updated)? {
@@ -125,7 +125,7 @@ impl SessionStore {
             Outcome::Differs(stored) => Some(stored),
             Outcome::Absent => None,
         };
-        let expected = Snapshot::parse(expected)?;
+        let expected = parse_expected(expected)?;
         check_replacement(&(&expected).into(), &updated)?;
         match stored {
             // Only the key order or the like differs. Compared with no lock held: should the session change
@@ -232,6 +232,10 @@ impl SessionStore {
             decide(row, now)
         })
     }
+}
+
+fn parse_expected(expected: &str) -> Result<Snapshot<'_>> {
+    Snapshot::parse(expected).map_err(|error| error.about("expected"))
 }
 
 impl Drop for SessionStore {

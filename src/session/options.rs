@@ -43,7 +43,7 @@ impl Options {
     pub(super) fn parse(options: Option<&str>) -> Result<Self> {
         const KNOWN: &[&str] =
             &[NAME, IDLE_TIMEOUT_MS, CONCURRENT_SESSION_LIMIT, INITIALIZATION_TIMEOUT_MS, KEEP_EXPIRED];
-        let object = Object::parse(options, KNOWN, DEFAULT_MAXIMUM_PAYLOAD_BYTES)?;
+        let object = Object::parse("options", options, KNOWN, DEFAULT_MAXIMUM_PAYLOAD_BYTES)?;
         let number = |key, most, default| Ok(object.whole_number(key, 0..=most)?.unwrap_or(default));
         Ok(Self {
             name: object.name(NAME)?.map_or_else(|| DEFAULT_NAME.to_owned(), Into::into),

@@ -238,7 +238,7 @@ fn backend(url: Option<&str>, options: Option<&str>, clock: Clock) -> Result<Arc
     let (scheme, rest) = url.split_once(':').ok_or_else(unknown)?;
     match scheme {
         "memory" if rest.is_empty() => {
-            Object::parse(options, &[], json::DEFAULT_MAXIMUM_PAYLOAD_BYTES)?;
+            Object::parse("options", options, &[], json::DEFAULT_MAXIMUM_PAYLOAD_BYTES)?;
             Ok(Arc::new(memory::MemoryBackend::new(clock)))
         }
         #[cfg(feature = "sqlite")]

@@ -45,9 +45,10 @@ impl<'a> Caller<'a> {
 pub(crate) fn parse_creation(text: &str, maximum_bytes: u64) -> Result<TaskCreation<'_>> {
     let document_bytes = maximum_bytes.saturating_mul(2).saturating_add(CREATION_ENVELOPE_BYTES);
     if text.len() as u64 > document_bytes {
-        return Err(too_large(maximum_bytes));
+        return Err(too_large(maximum_bytes).with_key("creation"));
     }
     let object = Object::parse(
+        "creation",
         Some(text),
         &["endpoint", "authorizationPartition", "origin", "metadata", "declaredInputRequests"],
         document_bytes,
@@ -108,7 +109,8 @@ pub(crate) fn parse_result(text: &str, maximum_bytes: u64) -> Result<&str> {
         if member.key() == "resultType" {
             is_complete = member.value.as_str().is_some_and(|name| name == "complete");
         }
-    })?;
+    })
+    .map_err(|error| error.about("result"))?;
     if result.kind() != Kind::Object || !is_complete {
         return Err(Error::new(
             Reason::InvalidPayload,
@@ -121,7 +123,7 @@ pub(crate) fn parse_result(text: &str, maximum_bytes: u64) -> Result<&str> {
 
 /// Reads a failure: a JSON-RPC error object.
 pub(crate) fn parse_failure(text: &str, maximum_bytes: u64) -> Result<&str> {
-    let failure = json::parse(text, maximum_bytes)?;
+    let failure = json::parse(text, maximum_bytes).map_err(|error| error.about("failure"))?;
     let has_code = failure.get("code").is_some_and(is_integer);
     let has_message = failure.get("message").is_some_and(|message| message.kind() == Kind::String);
     if failure.kind() != Kind::Object || !has_code || !has_message {
@@ -170,7 +172,8 @@ impl<'a> RenderOptions<'a> {
     pub(crate) fn parse(text: Option<&'a str>) -> Result<Self> {
         const CAPABILITIES: &str = "clientCapabilities";
         const SUBSCRIPTION_ID: &str = "subscriptionId";
-        let object = Object::parse(text, &[CAPABILITIES, SUBSCRIPTION_ID], DEFAULT_MAXIMUM_PAYLOAD_BYTES)?;
+        let object =
+            Object::parse("options", text, &[CAPABILITIES, SUBSCRIPTION_ID], DEFAULT_MAXIMUM_PAYLOAD_BYTES)?;
         let capabilities = object.get(CAPABILITIES).map(|value| {
             ClientCapabilities::of(value)
                 .ok_or_else(|| invalid(CAPABILITIES, "the client capabilities must be an object"))

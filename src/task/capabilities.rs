@@ -40,9 +40,10 @@ pub(crate) struct ClientCapabilities<'a>(Value<'a>);
 impl<'a> ClientCapabilities<'a> {
     /// Capabilities out of an argument, which must be an object.
     pub(crate) fn parse(text: &'a str, maximum_bytes: u64) -> Result<Self> {
-        Self::of(json::parse(text, maximum_bytes)?).ok_or_else(|| {
-            Error::new(Reason::InvalidValue, "the client capabilities must be an object")
-                .with_key("client_capabilities")
+        const PARAMETER: &str = "client_capabilities";
+        let capabilities = json::parse(text, maximum_bytes).map_err(|error| error.about(PARAMETER))?;
+        Self::of(capabilities).ok_or_else(|| {
+            Error::new(Reason::InvalidValue, "the client capabilities must be an object").with_key(PARAMETER)
         })
     }
 

@@ -109,7 +109,7 @@ fn is_list_roots_result(response: Value<'_>) -> bool {
 /// Reads a map of input requests: not empty, and every value an input request.
 pub(crate) fn parse_requests(text: &str, maximum_bytes: u64) -> Result<Vec<Member>> {
     let refused = |message| Error::new(Reason::InvalidPayload, message).with_key("input_requests");
-    let map = json::parse(text, maximum_bytes)?;
+    let map = json::parse(text, maximum_bytes).map_err(|error| error.about("input_requests"))?;
     if map.kind() != Kind::Object {
         return Err(refused("the input requests must be an object"));
     }
@@ -129,7 +129,7 @@ pub(crate) fn parse_requests(text: &str, maximum_bytes: u64) -> Result<Vec<Membe
 
 /// Reads a map of input responses; what the values are is judged against the requests.
 pub(crate) fn parse_responses(text: &str, maximum_bytes: u64) -> Result<Value<'_>> {
-    let map = json::parse(text, maximum_bytes)?;
+    let map = json::parse(text, maximum_bytes).map_err(|error| error.about("input_responses"))?;
     if map.kind() != Kind::Object {
         return Err(Error::new(Reason::InvalidPayload, "the input responses must be an object")
             .with_key("input_responses"));

@@ -31,6 +31,7 @@ struct Params<'a> {
 impl<'a> Params<'a> {
     fn parse(text: Option<&'a str>) -> Result<Self> {
         let object = Object::parse(
+            "params",
             text,
             &["status", "endpoint", "authorizationPartition", "pageSize", "pageToken", "includePayload"],
             DEFAULT_MAXIMUM_PAYLOAD_BYTES,

@@ -36,6 +36,7 @@ impl ManagerOptions {
     /// Reads `text`. Without `requires_limit` the number of retained tasks may be unlimited, and is unless given.
     pub(crate) fn parse(text: Option<&str>, requires_limit: bool) -> Result<Self> {
         let object = Object::parse(
+            "options",
             text,
             &["name", "maximumRetainedTasks", "taskTimeToLiveMs", "pollIntervalMs", "maximumPayloadBytes"],
             DEFAULT_MAXIMUM_PAYLOAD_BYTES,
@@ -106,7 +107,7 @@ pub(crate) fn mark_working_options(text: Option<&str>) -> Result<(Preconditions,
 }
 
 fn call_options<'a>(text: Option<&'a str>, known: &'static [&'static str]) -> Result<Object<'a>> {
-    Object::parse(text, known, DEFAULT_MAXIMUM_PAYLOAD_BYTES)
+    Object::parse("options", text, known, DEFAULT_MAXIMUM_PAYLOAD_BYTES)
 }
 
 fn preconditions(object: &Object<'_>) -> Result<Preconditions> {

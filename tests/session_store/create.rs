@@ -37,8 +37,8 @@ fn a_bad_option_is_refused_by_name() {
         (r#"{"keepExpired":1000001}"#, Reason::InvalidValue, "keepExpired"),
         (r#"{"name":1}"#, Reason::InvalidValue, "name"),
         (r#"{"name":"\u0000"}"#, Reason::EmbeddedNul, "name"),
-        ("[]", Reason::InvalidValue, ""),
-        ("{", Reason::InvalidJson, ""),
+        ("[]", Reason::InvalidValue, "options"),
+        ("{", Reason::InvalidJson, "options"),
     ];
     for (options, expected, key) in cases {
         let outcome = SessionStore::open(&Store::in_memory(), Some(options));
@@ -114,10 +114,10 @@ fn a_malformed_creation_is_refused_and_uses_no_slot() {
         (long_partition.as_str(), Reason::InvalidValue, "authorizationPartition"),
         (r#"{"sessionContext":[]}"#, Reason::InvalidPayload, "sessionContext"),
         (r#"{"sessionContext":"{}"}"#, Reason::InvalidPayload, "sessionContext"),
-        (r#"{"sessionContext":{"a":1,"\u0061":2}}"#, Reason::DuplicateKey, ""),
-        (r#"{"sessionContext":{"a":"\ud800"}}"#, Reason::LoneSurrogate, ""),
-        ("null", Reason::InvalidValue, ""),
-        ("", Reason::InvalidJson, ""),
+        (r#"{"sessionContext":{"a":1,"\u0061":2}}"#, Reason::DuplicateKey, "creation"),
+        (r#"{"sessionContext":{"a":"\ud800"}}"#, Reason::LoneSurrogate, "creation"),
+        ("null", Reason::InvalidValue, "creation"),
+        ("", Reason::InvalidJson, "creation"),
     ];
     for (creation, expected, key) in cases {
         assert_eq!(refusal(sessions.create("/mcp", Some(creation))), reason(expected, key), "{creation}");

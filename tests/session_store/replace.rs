@@ -215,13 +215,13 @@ fn a_snapshot_has_exactly_its_thirteen_members() {
     assert_eq!(refusal(sessions.replace(&created, &more)), reason(Reason::UnknownKey, "Version"));
     assert_eq!(refusal(sessions.replace(&more, &updated)), reason(Reason::UnknownKey, "Version"));
     let twice = updated.replace("\"version\"", "\"version\":1,\"vers\\u0069on\"");
-    assert_eq!(refusal(sessions.replace(&created, &twice)), reason(Reason::DuplicateKey, ""));
+    assert_eq!(refusal(sessions.replace(&created, &twice)), reason(Reason::DuplicateKey, "updated"));
     for text in ["null", "[]", "\"\"", "1"] {
-        assert_eq!(refusal(sessions.replace(&created, text)), reason(Reason::InvalidValue, ""));
-        assert_eq!(refusal(sessions.replace(text, &updated)), reason(Reason::InvalidValue, ""));
+        assert_eq!(refusal(sessions.replace(&created, text)), reason(Reason::InvalidValue, "updated"));
+        assert_eq!(refusal(sessions.replace(text, &updated)), reason(Reason::InvalidValue, "expected"));
     }
-    assert_eq!(refusal(sessions.replace(&created, "{")), reason(Reason::InvalidJson, ""));
-    assert_eq!(refusal(sessions.replace("", &updated)), reason(Reason::InvalidJson, ""));
+    assert_eq!(refusal(sessions.replace(&created, "{")), reason(Reason::InvalidJson, "updated"));
+    assert_eq!(refusal(sessions.replace("", &updated)), reason(Reason::InvalidJson, "expected"));
     assert_eq!(find(&sessions, "s"), Some(created));
 }
 

@@ -275,6 +275,31 @@ def test_two_loops_share_a_manager_and_a_queue() -> None:
     assert sorted("event" in result for result in results) == [False, False, True, True]
 
 
+def test_a_close_from_another_thread_meets_a_wait_that_begins() -> None:
+    """The descriptor that the loop gets is the queue's, however the two meet."""
+
+    async def main(tasks: TaskManager) -> list[object]:
+        events = tasks.open_events()
+        begin = threading.Barrier(2)
+
+        def close() -> None:
+            begin.wait(10)
+            events.close()
+
+        thread = threading.Thread(target=close)
+        thread.start()
+        waiting = [asyncio.ensure_future(events.next_async(timeout=10)) for _ in range(8)]
+        begin.wait(10)
+        ends = await asyncio.gather(*waiting, return_exceptions=True)
+        thread.join()
+        return list(ends)
+
+    with TaskManager() as tasks:
+        for _ in range(300):
+            ends = asyncio.run(main(tasks))
+            assert {type(end) for end in ends} <= {taskhold.ClosedError, taskhold.InvalidHandleError}, ends
+
+
 def test_the_loop_goes_on_while_others_wait() -> None:
     """A heartbeat of 10 ms has no gap of 250 ms while waits, events and calls in the pool go on beside it."""
 

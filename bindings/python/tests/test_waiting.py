@@ -14,7 +14,7 @@ import pytest
 
 import taskhold
 from running import environment, steady
-from taskhold import ClosedError, ManualClock, NotFoundError, Store, TaskManager
+from taskhold import ClosedError, InvalidHandleError, ManualClock, NotFoundError, Store, TaskManager
 
 
 def in_thread(work: Any) -> tuple[threading.Thread, list[Any]]:
@@ -123,6 +123,25 @@ def test_iteration_gives_events_and_ends_when_the_queue_is_closed() -> None:
     assert ended(*following) == 1
     assert seen == [{"event": "changed", "taskId": task_id}]
     assert list(events) == []
+
+
+def test_a_close_between_two_slices_of_a_wait_ends_it_as_any_close_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    tasks = TaskManager()
+    task_id = tasks.create_task("/mcp", {})["task"]["taskId"]
+    with monkeypatch.context() as patch:
+        look = tasks._text
+
+        def look_and_close(*arguments: Any) -> str:
+            try:
+                return look(*arguments)
+            finally:
+                tasks.close()
+
+        patch.setattr(tasks, "_text", look_and_close)
+        with pytest.raises(ClosedError):
+            tasks.wait_task(task_id, 1, timeout=5)
+    with pytest.raises(InvalidHandleError):
+        tasks.wait_task(task_id, 1, timeout=5)
 
 
 def test_each_event_goes_to_one() -> None:

@@ -18,6 +18,9 @@ const STRIPES: usize = 16;
 /// of which gives a page token, instead of a long one.
 const ROWS_PER_PAGE: usize = 10_000;
 
+/// Rows that are looked for at once, at least.
+const LEAST_ROWS: usize = 64;
+
 #[derive(Default)]
 pub(super) struct CreationOrder {
     stripes: [Mutex<BTreeMap<u64, Arc<Entry<TaskRow>>>>; STRIPES],
@@ -92,26 +95,31 @@ impl TaskTable for MemoryTable<TaskRow> {
         let tick_ns = self.tick_ns();
         let (mut after, mut shown, mut looked_at) = (query.after, 0, 0);
         loop {
-            // One more than is needed tells whether anything is left.
-            let batch =
-                self.index.following(after, (query.limit - shown).saturating_add(1).min(ROWS_PER_PAGE));
+            let left = query.limit - shown;
+            let batch = self.index.following(after, left.saturating_add(1).clamp(LEAST_ROWS, ROWS_PER_PAGE));
             if batch.is_empty() {
                 return Ok(None);
             }
             for entry in batch {
-                if shown == query.limit || looked_at == ROWS_PER_PAGE {
+                if looked_at == ROWS_PER_PAGE {
                     return Ok(Some(after));
                 }
                 looked_at += 1;
-                after = entry.sequence;
                 let matched = entry.read(tick_ns, |row| {
                     let matched = matches(row, query);
-                    if matched {
+                    if matched && shown < query.limit {
                         visit(row, entry.sequence);
                     }
                     matched
                 });
-                shown += usize::from(matched == Some(true));
+                if matched == Some(true) {
+                    // One more than is shown tells that the page is not the last.
+                    if shown == query.limit {
+                        return Ok(Some(after));
+                    }
+                    shown += 1;
+                }
+                after = entry.sequence;
             }
         }
     }

@@ -32,6 +32,7 @@ pub(super) struct Options {
 impl Options {
     pub(super) fn parse(text: Option<&str>) -> Result<Self> {
         let object = Object::parse(
+            "options",
             text,
             &["durability", "busyTimeoutMs", "allowNetworkFileSystem"],
             DEFAULT_MAXIMUM_PAYLOAD_BYTES,

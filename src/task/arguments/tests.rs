@@ -67,9 +67,9 @@ fn malformed_creations_are_refused_by_reason_and_member() {
         (r#"{"endpoint":"","origin":{},"metadata":[]}"#, "invalid_value", Some("metadata")),
         (r#"{"endpoint":"","origin":{},"metadata":"m"}"#, "invalid_value", Some("metadata")),
         (r#"{"endpoint":"","origin":{},"taskId":"x"}"#, "unknown_key", Some("taskId")),
-        ("[]", "invalid_value", None),
-        ("", "invalid_json", None),
-        (r#"{"endpoint":"","endpoint":"","origin":1}"#, "duplicate_key", None),
+        ("[]", "invalid_value", Some("creation")),
+        ("", "invalid_json", Some("creation")),
+        (r#"{"endpoint":"","endpoint":"","origin":1}"#, "duplicate_key", Some("creation")),
     ];
     for (creation, reason, key) in cases {
         assert_eq!(refused(creation), (reason, key.map(str::to_owned)), "{creation}");

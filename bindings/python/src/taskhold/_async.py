@@ -25,9 +25,19 @@ _pool: ThreadPoolExecutor | None = None
 _pool_lock = threading.Lock()
 
 
+# Held while a queue's descriptor is asked for and duplicated, and while a queue is closed: in between the number could
+# come to mean another file. The garbage collector may close a queue at any point, also while its thread is in here.
+_descriptors = threading.RLock()
+
+
+def descriptors() -> threading.RLock:
+    """The lock to hold while a queue is closed."""
+    return _descriptors
+
+
 def _forget_pool() -> None:
-    global _pool, _pool_lock
-    _pool, _pool_lock = None, threading.Lock()
+    global _pool, _pool_lock, _descriptors
+    _pool, _pool_lock, _descriptors = None, threading.Lock(), threading.RLock()
 
 
 if hasattr(os, "register_at_fork"):
@@ -109,7 +119,8 @@ class Watch:
                 os.close(self._watched)
 
     def _start(self, loop: asyncio.AbstractEventLoop) -> None:
-        self._watched = os.dup(self._descriptor())
+        with _descriptors:
+            self._watched = os.dup(self._descriptor())
         try:
             loop.add_reader(self._watched, self._ready)
         except BaseException:

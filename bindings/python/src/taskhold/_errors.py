@@ -152,6 +152,11 @@ BY_CODE: dict[int, type[TaskholdError]] = {
 }
 
 
+def closed_while_waiting() -> ClosedError:
+    """What a wait that is made of several calls ends with, as a single call would."""
+    return ClosedError("the handle was closed while the call waited", reason="closed_while_waiting")
+
+
 def from_native(code: int, text: bytes | None) -> TaskholdError:
     """The exception for a status and the library's error object. A newer library's status is the base class."""
     error = json.loads(text) if text else {}

@@ -16,7 +16,7 @@ from typing import Any, ClassVar, Concatenate, NoReturn, ParamSpec, Self, TypeVa
 
 from . import _native
 from ._async import offload
-from ._errors import TimeoutError
+from ._errors import InvalidHandleError, TimeoutError, closed_while_waiting
 from ._json import loads
 from .types import Revisioned
 
@@ -82,6 +82,7 @@ class Handle:
     def _wait(self, timeout: float | None, function: Any, *arguments: Any) -> str:
         """Make a call that waits, in slices, so that a signal gets its turn."""
         deadline = None if timeout is None else time.monotonic() + timeout
+        waited = False
         while True:
             left = _SLICE_MS
             if deadline is not None:
@@ -91,6 +92,12 @@ class Handle:
             except TimeoutError:
                 if deadline is not None and time.monotonic() >= deadline:
                     raise
+                waited = True
+            except InvalidHandleError as error:
+                # Closed between two slices: to the caller it is one call, which was waiting.
+                if waited and error.reason == "closed":
+                    raise closed_while_waiting() from None
+                raise
 
 
 def parsed(method: Callable[Concatenate[H, P], str], shape: type[T]) -> Callable[Concatenate[H, P], T]:

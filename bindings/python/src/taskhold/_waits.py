@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 
 from . import _native
 from ._async import Watch
-from ._errors import InvalidHandleError, TimeoutError
+from ._errors import InvalidHandleError, TimeoutError, closed_while_waiting
 from ._native import lib
-from .events import Events, closed_while_waiting
+from .events import Events
 
 if TYPE_CHECKING:
     from .manager import TaskManager

@@ -10,8 +10,8 @@ from collections.abc import AsyncIterator, Iterator
 from typing import TYPE_CHECKING
 
 from . import _native
-from ._async import Watch
-from ._errors import ClosedError, InvalidHandleError, TimeoutError
+from ._async import Watch, descriptors
+from ._errors import ClosedError, InvalidHandleError, TimeoutError, closed_while_waiting
 from ._handles import Handle, parsed
 from ._json import loads
 from ._native import lib
@@ -19,11 +19,6 @@ from .types import Event
 
 if TYPE_CHECKING:
     import asyncio
-
-
-def closed_while_waiting() -> ClosedError:
-    """What a wait on asyncio ends with, as a wait in the library would."""
-    return ClosedError("the handle was closed while the call waited", reason="closed_while_waiting")
 
 
 class Events(Handle):
@@ -115,7 +110,8 @@ class Events(Handle):
 
     def close(self) -> None:
         """Close the queue; those who wait get :class:`ClosedError`, iterations end. Closing again is fine."""
-        super().close()
+        with descriptors():
+            super().close()
         with self._lock:
             watches = list(self._watches.values())
         for watch in watches:
