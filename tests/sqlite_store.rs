@@ -311,6 +311,18 @@ fn an_unreadable_row_is_corrupt_for_its_id_and_hides_nothing_else() {
     assert!(tasks.find_task(&ids[4]).unwrap().is_some());
     assert_eq!(sessions.find_by_session_id("s").unwrap_err().status(), Status::Corrupt);
 
+    // Only to those whose it is.
+    outsider.execute("UPDATE tasks SET revision = 'x' WHERE id = ?1", (&ids[5],)).unwrap();
+    outsider.execute_batch("UPDATE a2a_tasks SET revision = 'x' WHERE id = 'a4'").unwrap();
+    assert_eq!(tasks.find_authorized_task("/mcp", None, &ids[5]).unwrap_err().reason(), Reason::CorruptRow);
+    assert!(tasks.find_authorized_task("/other", None, &ids[5]).unwrap().is_none());
+    let refused = tasks.request_task_cancelation("/mcp", Some("p"), &ids[5]).unwrap_err();
+    assert_eq!(refused.reason(), Reason::TaskNotFound);
+    assert_eq!(provider.get_task(None, "a4", None).unwrap_err().reason(), Reason::CorruptRow);
+    assert!(provider.get_task(Some("o"), "a4", None).unwrap().is_none());
+    provider.delete_task(Some("o"), "a4").unwrap();
+    assert_eq!(provider.delete_task(None, "a4").unwrap_err().reason(), Reason::CorruptRow);
+
     let (mut seen, mut corrupt, mut token) = (Vec::new(), Vec::new(), String::new());
     loop {
         let params = format!(r#"{{"pageSize": 3, "pageToken": "{token}"}}"#);

@@ -123,6 +123,8 @@ impl SqlRow for A2aRow {
     const SELECT_TO_WRITE: &'static str = select_to_write!(columns!(), "a2a_tasks");
     const SELECT_CLAIMED: &'static str =
         concat!("SELECT ", columns_claimed!(), " FROM a2a_tasks t WHERE name = ?1 AND id = ?3");
+    const IS_CLAIMED: &'static str =
+        "SELECT 1 FROM a2a_tasks WHERE name = ?1 AND id = ?2 AND ?3 IS NOT NULL AND owner IS ?4";
     const SELECT_TO_WRITE_CLAIMED: &'static str = select_to_write!(columns_claimed!(), "a2a_tasks");
     const COUNT_SLOTS: &'static str = "SELECT count(*) FROM a2a_tasks WHERE name = ?1";
     const SELECT_EXPIRED: &'static str =

@@ -65,6 +65,9 @@ pub(super) trait SqlRow: Row {
     /// `SELECT` for a caller with a claim: `?5` the endpoint, `?6` the partition or owner. Of a row that is not his
     /// the texts are not fetched; [`claimed`] puts others in their place.
     const SELECT_CLAIMED: &'static str;
+    /// Whether the row with the id `?2` under the name `?1` is that caller's: `?3` the endpoint, `?4` the partition or
+    /// owner.
+    const IS_CLAIMED: &'static str;
     /// `SELECT_TO_WRITE` for such a caller.
     const SELECT_TO_WRITE_CLAIMED: &'static str;
     /// The same columns as those of `SELECT` for rows that expired: `?1` the name, `?2` the system's time, `?3`

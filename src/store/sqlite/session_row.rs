@@ -84,6 +84,7 @@ impl SqlRow for SessionRow {
     const SELECT_TO_WRITE: &'static str = select_to_write!(columns!(), "sessions");
     const SELECT_CLAIMED: &'static str =
         concat!("SELECT ", columns_claimed!(), " FROM sessions t WHERE name = ?1 AND id = ?3");
+    const IS_CLAIMED: &'static str = "SELECT 1 FROM sessions WHERE name = ?1 AND id = ?2 AND endpoint = ?3 AND authorization_partition IS ?4";
     const SELECT_TO_WRITE_CLAIMED: &'static str = select_to_write!(columns_claimed!(), "sessions");
     const COUNT_SLOTS: &'static str = "SELECT count(*) FROM sessions WHERE name = ?1 AND NOT terminated";
     const SELECT_EXPIRED: &'static str =

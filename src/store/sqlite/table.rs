@@ -112,7 +112,22 @@ impl<R: SqlRow> SqlTable<R> {
         let (standing, stored) = found.ok_or(rusqlite::Error::QueryReturnedNoRows)?;
         let (alive, gone) = match stored {
             Some(stored) if stored.is_expired(now, now.wall_ms) => (None, Some(stored)),
-            Some(Stored { row: Err(Unreadable), .. }) => return Err(Failure::Refused(corrupt_row())),
+            Some(Stored { row: Err(Unreadable), .. }) => {
+                let is_anothers = match claim {
+                    Some(Claim { endpoint, partition }) => {
+                        let values = (self.name, id, endpoint, partition);
+                        transaction.query(R::IS_CLAIMED, values, |_| Ok(()))?.is_none()
+                    }
+                    None => false,
+                };
+                // To all others it is not there, but in the way of a row that would take its place.
+                if is_anothers
+                    && let Change::Keep | Change::Remove = decide(None, now).map_err(Failure::Refused)?
+                {
+                    return Ok(());
+                }
+                return Err(Failure::Refused(corrupt_row()));
+            }
             Some(Stored { head, row: Ok(row) }) => (Some((head, row)), None),
             None => (None, None),
         };
@@ -260,6 +275,13 @@ impl<R: SqlRow> SqlTable<R> {
                 let head = Head::read(columns, 0)?;
                 head.and_then(|head| head.expires_at_ms).is_some_and(|deadline| deadline <= now.wall_ms)
             };
+            if row.is_err()
+                && let Some(Claim { endpoint, partition }) = claim
+                && !connection.prepare_cached(R::IS_CLAIMED)?.exists((self.name, id, endpoint, partition))?
+            {
+                // Nobody else is told that it is there.
+                return Ok(None);
+            }
             Ok(Some((row, is_expired)))
         })?;
         let Some((row, is_expired)) = found else { return Ok(false) };

@@ -144,6 +144,8 @@ impl SqlRow for TaskRow {
     const SELECT_TO_WRITE: &'static str = select_to_write!(columns!(), "tasks");
     const SELECT_CLAIMED: &'static str =
         concat!("SELECT ", columns_claimed!(), " FROM tasks t WHERE name = ?1 AND id = ?3");
+    const IS_CLAIMED: &'static str =
+        "SELECT 1 FROM tasks WHERE name = ?1 AND id = ?2 AND endpoint = ?3 AND authorization_partition IS ?4";
     const SELECT_TO_WRITE_CLAIMED: &'static str = select_to_write!(columns_claimed!(), "tasks");
     const COUNT_SLOTS: &'static str = "SELECT count(*) FROM tasks WHERE name = ?1";
     const SELECT_EXPIRED: &'static str =
