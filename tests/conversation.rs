@@ -126,7 +126,10 @@ fn bad_input_is_named_by_line_and_ends_with_2() {
         assert_eq!(text(&output.stdout), "\nfirst\n", "{shown}");
     }
     let output = play(&["no/such.jsonl"], b"");
-    assert_eq!((output.status.code(), text(&output.stderr)), (Some(2), "no/such.jsonl: cannot be opened\n"));
+    assert_eq!(
+        (output.status.code(), text(&output.stderr)),
+        (Some(2), "no/such.jsonl: cannot be opened; usage: conversation [FILE.jsonl ... | -]\n")
+    );
 }
 
 #[test]
