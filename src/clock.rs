@@ -7,7 +7,7 @@
 use std::sync::{Arc, Weak};
 
 use crate::error::{Error, Reason, Result};
-use crate::sync::{Mutex, PoisonError};
+use crate::sync::Mutex;
 
 /// Nanoseconds in a millisecond: durations are configured in milliseconds and ticks count nanoseconds.
 pub(crate) const NANOS_PER_MILLI: i64 = 1_000_000;
@@ -86,7 +86,7 @@ impl Clock {
     /// there sets a timer of its own.
     pub fn watch(&self, sleeper: Weak<dyn Wake>) {
         if let Self::Manual(clock) = self {
-            let mut sleepers = clock.sleepers.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut sleepers = clock.sleepers.lock();
             sleepers.retain(|known| known.strong_count() > 0);
             sleepers.push(sleeper);
         }
@@ -170,7 +170,7 @@ impl ManualClock {
     /// Moves both clocks forward by `ms` and wakes everyone who waits.
     pub fn advance(&self, ms: i64) -> Result<()> {
         {
-            let mut now = self.now.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut now = self.now.lock();
             let wall_ms = now.wall_ms.checked_add(ms).filter(|wall| ms >= 0 && WALL_RANGE_MS.contains(wall));
             let tick_ns = ms.checked_mul(NANOS_PER_MILLI).and_then(|ns| now.tick_ns.checked_add(ns));
             let (Some(wall_ms), Some(tick_ns)) = (wall_ms, tick_ns) else { return Err(out_of_range("ms")) };
@@ -183,7 +183,7 @@ impl ManualClock {
     /// Moves the wall clock alone by `ms`, which may be negative.
     pub fn step_wall(&self, ms: i64) -> Result<()> {
         {
-            let mut now = self.now.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut now = self.now.lock();
             let stepped = now.wall_ms.checked_add(ms).filter(|wall| WALL_RANGE_MS.contains(wall));
             now.wall_ms = stepped.ok_or_else(|| out_of_range("ms"))?;
         }
@@ -192,11 +192,11 @@ impl ManualClock {
     }
 
     fn now(&self) -> Now {
-        *self.now.lock().unwrap_or_else(PoisonError::into_inner)
+        *self.now.lock()
     }
 
     fn wake_sleepers(&self) {
-        let sleepers = self.sleepers.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let sleepers = self.sleepers.lock().clone();
         for sleeper in sleepers.iter().filter_map(Weak::upgrade) {
             sleeper.wake_all();
         }

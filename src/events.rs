@@ -12,7 +12,7 @@ use crate::clock::Wake;
 use crate::error::{Error, Reason, Result};
 use crate::options::invalid;
 use crate::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use crate::sync::{Condvar, Mutex, MutexGuard, PoisonError, RwLock};
+use crate::sync::{Condvar, Mutex, RwLock};
 use crate::text::Text;
 
 /// What is announced.
@@ -85,13 +85,9 @@ struct Room {
     sleepers: AtomicUsize,
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 impl Room {
     fn wake(&self) {
-        *lock(&self.announced) += 1;
+        *self.announced.lock() += 1;
         self.woken.notify_all();
     }
 }
@@ -117,7 +113,7 @@ impl Hub {
 
     /// Tells every queue that events were lost before they came here.
     pub fn lag(&self) {
-        let queues = self.queues.read().unwrap_or_else(PoisonError::into_inner).clone();
+        let queues = self.queues.read().clone();
         for queue in queues.iter().filter_map(Weak::upgrade) {
             queue.lag();
         }
@@ -130,13 +126,13 @@ impl Hub {
         // A waiter counts itself in before it reads the row under the row's lock. So whoever changes the row
         // after that read sees the count here: the lock orders the two.
         if self.waiting.load(Ordering::SeqCst) > 0 {
-            let room = lock(&self.rooms).get(id).cloned();
+            let room = self.rooms.lock().get(id).cloned();
             if let Some(room) = room {
                 room.wake();
             }
         }
         if self.open_queues.load(Ordering::SeqCst) > 0 {
-            let queues = self.queues.read().unwrap_or_else(PoisonError::into_inner).clone();
+            let queues = self.queues.read().clone();
             for queue in queues.iter().filter_map(Weak::upgrade) {
                 queue.push(kind, id);
             }
@@ -155,7 +151,7 @@ impl Hub {
             open_queues: Arc::clone(&self.open_queues),
         });
         {
-            let mut queues = self.queues.write().unwrap_or_else(PoisonError::into_inner);
+            let mut queues = self.queues.write();
             // Only when most are closed: opening many queues must not look at each of them each time.
             if queues.len() > 2 * self.open_queues.load(Ordering::SeqCst) {
                 queues.retain(|known| known.strong_count() > 0);
@@ -181,7 +177,7 @@ impl Hub {
         let deadline = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
         let seat = Seat::take(self, id);
         loop {
-            let announced = *lock(&seat.room.announced);
+            let announced = *seat.room.announced.lock();
             let again = match look()? {
                 Look::Ready(value) => return Ok(value),
                 Look::Again(again) => again,
@@ -209,7 +205,7 @@ impl Hub {
 impl Wake for Hub {
     fn wake_all(&self) {
         if self.waiting.load(Ordering::SeqCst) > 0 {
-            let rooms: Vec<_> = lock(&self.rooms).values().cloned().collect();
+            let rooms: Vec<_> = self.rooms.lock().values().cloned().collect();
             for room in rooms {
                 room.wake();
             }
@@ -220,17 +216,13 @@ impl Wake for Hub {
 impl Room {
     /// Sleeps until there was another announcement than the `seen`th, or for `limit`.
     fn sleep(&self, seen: u64, limit: Option<Duration>) {
-        let announced = lock(&self.announced);
+        let announced = self.announced.lock();
         let asleep = |announced: &mut u64| *announced == seen;
         // The result is not needed: whoever wakes looks again.
         if let Some(limit) = limit {
-            drop(
-                self.woken
-                    .wait_timeout_while(announced, limit, asleep)
-                    .unwrap_or_else(PoisonError::into_inner),
-            );
+            drop(self.woken.wait_timeout_while(announced, limit, asleep));
         } else {
-            drop(self.woken.wait_while(announced, asleep).unwrap_or_else(PoisonError::into_inner));
+            drop(self.woken.wait_while(announced, asleep));
         }
     }
 }
@@ -244,7 +236,7 @@ struct Seat<'a> {
 
 impl<'a> Seat<'a> {
     fn take(hub: &'a Hub, id: &'a str) -> Self {
-        let mut rooms = lock(&hub.rooms);
+        let mut rooms = hub.rooms.lock();
         let room = Arc::clone(rooms.entry(id.into()).or_default());
         room.sleepers.fetch_add(1, Ordering::Relaxed);
         let is_first = hub.waiting.fetch_add(1, Ordering::SeqCst) == 0;
@@ -259,7 +251,7 @@ impl<'a> Seat<'a> {
 
 impl Drop for Seat<'_> {
     fn drop(&mut self) {
-        let mut rooms = lock(&self.hub.rooms);
+        let mut rooms = self.hub.rooms.lock();
         self.hub.waiting.fetch_sub(1, Ordering::SeqCst);
         if self.room.sleepers.fetch_sub(1, Ordering::Relaxed) == 1 {
             rooms.remove(self.id);
@@ -290,7 +282,7 @@ struct QueueState {
 impl EventQueue {
     fn push(&self, kind: EventKind, id: &str) {
         let event = (kind, Arc::from(id));
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         if state.closed || state.known.contains(&event) {
             return;
         }
@@ -313,7 +305,7 @@ impl EventQueue {
 
     /// Notes that events were lost.
     fn lag(&self) {
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         if state.closed || state.lagged {
             return;
         }
@@ -328,7 +320,7 @@ impl EventQueue {
     /// queue is closed meanwhile.
     pub fn next(&self, timeout: Option<Duration>) -> Result<Text> {
         let deadline = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         loop {
             if state.closed {
                 return Err(Error::new(
@@ -350,14 +342,14 @@ impl EventQueue {
                 return Ok(event_text(event.as_ref()));
             }
             let Some(deadline) = deadline else {
-                state = self.arrived.wait(state).unwrap_or_else(PoisonError::into_inner);
+                state = self.arrived.wait(state);
                 continue;
             };
             let left = deadline.saturating_duration_since(Instant::now());
             if left.is_zero() {
                 return Err(Error::new(Reason::Timeout, "nothing happened within the time given"));
             }
-            state = self.arrived.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
+            state = self.arrived.wait_timeout(state, left);
         }
     }
 
@@ -369,7 +361,7 @@ impl EventQueue {
 
         use rustix::event::{EventfdFlags, eventfd};
 
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         if state.signal.is_none() {
             let flags = EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC;
             let signal = eventfd(0, flags).map_err(|_| {
@@ -398,7 +390,7 @@ impl EventQueue {
 
     /// Ends the queue and wakes who waits on it.
     pub fn close(&self) {
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         if state.closed {
             return;
         }

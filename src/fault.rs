@@ -4,33 +4,39 @@
 #![forbid(unsafe_code)]
 
 #[cfg(feature = "fault-injection")]
-static ARMED: std::sync::Mutex<Option<String>> = std::sync::Mutex::new(None);
+use crate::sync::{
+    Mutex,
+    atomic::{AtomicBool, Ordering},
+};
+
+#[cfg(feature = "fault-injection")]
+static ARMED: Mutex<Option<String>> = Mutex::new(None);
 
 /// Whether a point is armed. While none is, a point takes no lock that a fork could leave taken.
 #[cfg(feature = "fault-injection")]
-static ANY_ARMED: std::sync::atomic::AtomicBool = std::sync::atomic::AtomicBool::new(false);
+static ANY_ARMED: AtomicBool = AtomicBool::new(false);
 
 /// Makes the next pass of the point `name` panic, once.
 #[cfg(feature = "fault-injection")]
 pub fn arm(name: &str) {
-    *ARMED.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = Some(name.to_owned());
-    ANY_ARMED.store(true, std::sync::atomic::Ordering::SeqCst);
+    *ARMED.lock() = Some(name.to_owned());
+    ANY_ARMED.store(true, Ordering::SeqCst);
 }
 
 /// Whether an armed point is still waiting; disarms it.
 #[cfg(feature = "fault-injection")]
 pub fn disarm() -> bool {
-    ANY_ARMED.store(false, std::sync::atomic::Ordering::SeqCst);
-    ARMED.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take().is_some()
+    ANY_ARMED.store(false, Ordering::SeqCst);
+    ARMED.lock().take().is_some()
 }
 
 /// A place where a test may inject a panic.
 #[cfg(feature = "fault-injection")]
 pub fn point(name: &str) {
-    if !ANY_ARMED.load(std::sync::atomic::Ordering::SeqCst) {
+    if !ANY_ARMED.load(Ordering::SeqCst) {
         return;
     }
-    let mut armed = ARMED.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let mut armed = ARMED.lock();
     if armed.as_deref() == Some(name) {
         *armed = None;
         drop(armed);

@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use crate::store::{ExpiryListener, SessionRow};
-use crate::sync::{Mutex, PoisonError};
+use crate::sync::Mutex;
 use crate::text::Text;
 
 /// A bounded buffer of expired sessions.
@@ -35,7 +35,7 @@ impl ExpiredSessions {
 
     /// Everything kept, oldest first, as a JSON array; afterwards nothing is kept.
     pub(super) fn take(&self) -> Text {
-        let sessions = std::mem::take(&mut *self.sessions.lock().unwrap_or_else(PoisonError::into_inner));
+        let sessions = std::mem::take(&mut *self.sessions.lock());
         let mut text = Text::with_capacity(2 + 128 * sessions.len());
         let mut separator = "[{\"reason\":";
         for expired in &sessions {
@@ -54,7 +54,7 @@ impl ExpiredSessions {
 
 impl ExpiryListener<SessionRow> for ExpiredSessions {
     fn expired(&self, row: &SessionRow) {
-        let mut sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut sessions = self.sessions.lock();
         if sessions.len() == self.bound {
             sessions.pop_front();
         }

@@ -6,8 +6,8 @@
 
 use std::sync::Arc;
 
+use crate::sync::Mutex;
 use crate::sync::atomic::{AtomicBool, Ordering};
-use crate::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Is told the ids of tasks that changed.
 pub trait Subscriber: Send + Sync {
@@ -38,10 +38,10 @@ impl Subscribers {
         if !self.any.load(Ordering::Relaxed) {
             return;
         }
-        let places = Arc::clone(&lock(&self.places));
+        let places = Arc::clone(&self.places.lock());
         for place in places.iter() {
             // The clone keeps the subscriber alive during its call; whoever ends last lets go of it.
-            let subscriber = lock(&place.0).clone();
+            let subscriber = place.0.lock().clone();
             if let Some(subscriber) = subscriber {
                 subscriber.task_changed(task_id);
             }
@@ -49,7 +49,7 @@ impl Subscribers {
     }
 
     fn replace(&self, next: impl FnOnce(&[Arc<Place>]) -> Arc<[Arc<Place>]>) {
-        let mut places = lock(&self.places);
+        let mut places = self.places.lock();
         *places = next(&places);
         self.any.store(!places.is_empty(), Ordering::Relaxed);
     }
@@ -64,7 +64,7 @@ pub struct Subscription {
 impl Subscription {
     /// Ends the subscription: no call of the subscriber begins after this. Lets go of the subscriber.
     pub fn close(&self) {
-        let subscriber = lock(&self.place.0).take();
+        let subscriber = self.place.0.lock().take();
         if subscriber.is_some() {
             self.subscribers.replace(|places| {
                 places.iter().filter(|place| !Arc::ptr_eq(place, &self.place)).cloned().collect()
@@ -79,10 +79,6 @@ impl Drop for Subscription {
     fn drop(&mut self) {
         self.close();
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]
@@ -101,8 +97,8 @@ mod tests {
 
     impl Subscriber for Named {
         fn task_changed(&self, task_id: &str) {
-            lock(&self.log.0).push(format!("{}:{task_id}", self.name));
-            let closes = lock(&self.closes).take();
+            self.log.0.lock().push(format!("{}:{task_id}", self.name));
+            let closes = self.closes.lock().take();
             if let Some(subscription) = closes {
                 subscription.close();
             }
@@ -111,7 +107,7 @@ mod tests {
 
     impl Drop for Named {
         fn drop(&mut self) {
-            lock(&self.log.0).push(format!("{} dropped", self.name));
+            self.log.0.lock().push(format!("{} dropped", self.name));
         }
     }
 
@@ -120,7 +116,7 @@ mod tests {
     }
 
     fn taken(log: &Log) -> Vec<String> {
-        std::mem::take(&mut *lock(&log.0))
+        std::mem::take(&mut *log.0.lock())
     }
 
     #[test]
@@ -149,7 +145,7 @@ mod tests {
         let subscriber = named("a", &log);
         let weak: Weak<Named> = Arc::downgrade(&subscriber);
         let subscription = Arc::new(subscribers.add(subscriber));
-        *lock(&weak.upgrade().unwrap().closes) = Some(Arc::clone(&subscription));
+        *weak.upgrade().unwrap().closes.lock() = Some(Arc::clone(&subscription));
         subscribers.tell("1");
         assert_eq!(taken(&log), ["a:1", "a dropped"]);
         assert!(weak.upgrade().is_none());
@@ -163,7 +159,7 @@ mod tests {
         let first = named("a", &log);
         let _first = subscribers.add(Arc::clone(&first) as Arc<dyn Subscriber>);
         let second = Arc::new(subscribers.add(named("b", &log)));
-        *lock(&first.closes) = Some(second);
+        *first.closes.lock() = Some(second);
         subscribers.tell("1");
         assert_eq!(taken(&log), ["a:1", "b dropped"]);
     }

@@ -20,7 +20,7 @@ use super::{A2aRow, A2aTable, Backend, SessionRow, Table, TaskRow, TaskTable};
 use crate::clock::{Clock, Wake};
 use crate::error::Result;
 use crate::events::Hub;
-use crate::sync::{Mutex, PoisonError};
+use crate::sync::Mutex;
 use crate::text::Text;
 
 /// All tables of one store in memory.
@@ -40,7 +40,7 @@ impl MemoryBackend {
     }
 
     fn table<R: Indexed>(&self, tables: &Tables<R>, name: &str) -> Arc<MemoryTable<R>> {
-        let mut tables = tables.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut tables = tables.lock();
         if let Some(table) = tables.get(name) {
             return Arc::clone(table);
         }
@@ -54,7 +54,7 @@ impl MemoryBackend {
 }
 
 fn all<R: Indexed>(tables: &Tables<R>) -> Vec<Arc<MemoryTable<R>>> {
-    tables.lock().unwrap_or_else(PoisonError::into_inner).values().cloned().collect()
+    tables.lock().values().cloned().collect()
 }
 
 impl Backend for MemoryBackend {

@@ -34,6 +34,7 @@ mod options;
 mod session;
 #[path = "../../../src/store/mod.rs"]
 mod store;
+mod sync;
 #[path = "../../../src/task/mod.rs"]
 mod task;
 #[path = "../../../src/text.rs"]
@@ -44,55 +45,6 @@ mod time;
 mod model_events;
 mod model_rules;
 mod model_table;
-
-/// What `src/sync.rs` is to the library.
-mod sync {
-    use std::sync::Arc;
-
-    pub(crate) use arc_swap::Guard;
-    pub(crate) use shuttle::sync::{
-        Condvar, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard,
-    };
-
-    pub(crate) mod atomic {
-        pub(crate) use shuttle::sync::atomic::{
-            AtomicBool, AtomicI64, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering,
-        };
-    }
-
-    /// arc-swap's own, with a place before each access where the scheduler may go on with another thread.
-    pub(crate) struct ArcSwapOption<T> {
-        inner: arc_swap::ArcSwapOption<T>,
-        place: atomic::AtomicBool,
-    }
-
-    impl<T> ArcSwapOption<T> {
-        pub(crate) const fn const_empty() -> Self {
-            Self { inner: arc_swap::ArcSwapOption::const_empty(), place: atomic::AtomicBool::new(false) }
-        }
-
-        fn pass(&self) -> &arc_swap::ArcSwapOption<T> {
-            self.place.load(atomic::Ordering::SeqCst);
-            &self.inner
-        }
-
-        pub(crate) fn load(&self) -> Guard<Option<Arc<T>>> {
-            self.pass().load()
-        }
-
-        pub(crate) fn store(&self, value: Option<Arc<T>>) {
-            self.pass().store(value);
-        }
-
-        pub(crate) fn compare_and_swap(
-            &self,
-            current: &Guard<Option<Arc<T>>>,
-            new: Option<Arc<T>>,
-        ) -> Guard<Option<Arc<T>>> {
-            self.pass().compare_and_swap(&**current, new)
-        }
-    }
-}
 
 use std::time::Instant;
 

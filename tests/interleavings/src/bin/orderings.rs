@@ -7,7 +7,7 @@
 #[path = "../../../../src/ffi/free_list.rs"]
 mod free_list;
 
-/// What `src/sync.rs` is to the library.
+/// What `src/sync/mod.rs` is to the library.
 mod sync {
     pub(crate) mod atomic {
         pub(crate) use loom::sync::atomic::{AtomicU32, AtomicU64, Ordering};

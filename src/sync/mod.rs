@@ -4,10 +4,18 @@
 
 #![forbid(unsafe_code)]
 
+mod locks;
+
+pub(crate) use self::locks::{Condvar, Mutex, RwLock};
+pub(crate) use self::primitives::{MutexGuard, RwLockReadGuard, RwLockWriteGuard};
 pub(crate) use arc_swap::{ArcSwapOption, Guard};
-pub(crate) use std::sync::{
-    Condvar, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard,
-};
+
+/// What the locks are made of.
+mod primitives {
+    pub(crate) use std::sync::{
+        Condvar, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard,
+    };
+}
 
 pub(crate) mod atomic {
     pub(crate) use std::sync::atomic::{
