@@ -20,6 +20,7 @@ pub mod fault;
 pub mod ffi;
 pub mod json;
 pub mod options;
+pub mod reason;
 pub mod session;
 pub mod store;
 mod sync;

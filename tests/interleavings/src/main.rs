@@ -30,6 +30,8 @@ mod ffi;
 mod json;
 #[path = "../../../src/options.rs"]
 mod options;
+#[path = "../../../src/reason.rs"]
+mod reason;
 #[path = "../../../src/session/mod.rs"]
 mod session;
 #[path = "../../../src/store/mod.rs"]
