@@ -96,7 +96,7 @@ const RAW_INSERT: &str = "INSERT INTO tasks (sequence, name, id, status, revisio
      ttl_ms, expires_at, poll_interval_ms, cancelation_requested, endpoint, status_message, origin) \
      VALUES (?1, 1, ?2, 'working', 1, ?3, ?3, 3600000, ?3 + 3600000, 1000, 0, '/mcp', ?4, '{}') \
      ON CONFLICT (name, id) DO UPDATE SET revision = revision + 1, status_message = excluded.status_message";
-const RAW_UPDATE: &str = "UPDATE tasks SET row_version = row_version + 1, status = 'working', revision = revision + 1, \
+const RAW_UPDATE: &str = "UPDATE tasks SET status = 'working', revision = revision + 1, \
      updated_at = ?2, status_message = ?3 WHERE name = 1 AND id = ?1";
 
 impl Raw {

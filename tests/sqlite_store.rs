@@ -280,8 +280,11 @@ fn options_are_checked() {
 #[test]
 fn a_newer_schema_is_refused() {
     let folder = Folder::new();
-    drop(open(&folder));
-    outsider(&folder).pragma_update(None, "user_version", 2).unwrap();
+    let newest = {
+        let store = open(&folder);
+        json(store.check().unwrap().as_str())["newestSchemaVersion"].as_i64().unwrap()
+    };
+    outsider(&folder).pragma_update(None, "user_version", newest + 1).unwrap();
     let before = std::fs::read(folder.path.join("agents.db")).unwrap();
     assert_eq!(open_error(&folder.url("agents.db"), None), (Status::Unsupported, Reason::SchemaTooNew));
     assert!(std::fs::read(folder.path.join("agents.db")).unwrap() == before);
@@ -565,7 +568,11 @@ fn the_first_versions_file_stays_readable() {
     let a2a = json(provider.list_tasks(Some("owner"), Some(listed)).unwrap().as_str());
     let found = serde_json::json!({"tasks": page, "session": session, "a2a": a2a});
     assert_eq!(found, json(expected));
-    assert_eq!(json(store.check().unwrap().as_str())["ok"], true);
+    let findings = json(store.check().unwrap().as_str());
+    assert_eq!(
+        (&findings["ok"], &findings["schemaVersion"]),
+        (&json("true"), &findings["newestSchemaVersion"])
+    );
     let id = page["records"][0]["task"]["taskId"].as_str().unwrap();
     tasks.mark_task_working(id, Some("on with it"), None).unwrap();
 }

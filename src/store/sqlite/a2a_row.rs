@@ -5,50 +5,16 @@
 
 use std::sync::Arc;
 
-use rusqlite::{Connection, ToSql, params};
+use rusqlite::{Connection, ToSql};
 
 use super::super::{A2aFound, A2aListed, A2aPosition, A2aQuery, A2aRow, A2aTable, ArrayIndex, Row as _};
+use super::columns::{Binder, Column};
 use super::failure::storage_error;
-use super::row::{Place, Reader, SqlRow, Ticks, Unreadable, claimed, select_to_write, signed};
+use super::row::{Reader, SqlRow, Ticks, Unreadable, signed};
 use super::table::SqlTable;
 use super::task_row::id_of;
-use super::writer::Transaction;
 use crate::error::Result;
 use crate::events::EventKind;
-
-macro_rules! columns {
-    () => {
-        "t.sequence, t.expires_at, 1, t.id, owner, context_id, state, is_final, status_at, finalized_at, \
-         retention_ms, revision, history_spans, artifacts_spans, task"
-    };
-}
-macro_rules! columns_claimed {
-    () => {
-        concat!(
-            "t.sequence, t.expires_at, 1, t.id, owner, context_id, state, is_final, status_at, finalized_at, \
-             retention_ms, revision, ",
-            claimed!(owner, "history_spans", "NULL"),
-            ", ",
-            claimed!(owner, "artifacts_spans", "NULL"),
-            ", ",
-            claimed!(owner, "task", "'{}'")
-        )
-    };
-}
-macro_rules! select {
-    ($rest:literal) => {
-        concat!("SELECT ", columns!(), " FROM a2a_tasks t ", $rest)
-    };
-}
-
-const INSERT: &str = "INSERT INTO a2a_tasks (sequence, name, id, owner, context_id, state, is_final, status_at, \
-     status_order, finalized_at, retention_ms, expires_at, revision, history_spans, artifacts_spans, task) \
-     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)";
-
-const UPDATE: &str = "UPDATE a2a_tasks SET row_version = row_version + 1, owner = ?4, context_id = ?5, \
-     state = ?6, is_final = ?7, status_at = ?8, status_order = ?9, finalized_at = ?10, retention_ms = ?11, \
-     expires_at = ?12, revision = ?13, history_spans = ?14, artifacts_spans = ?15, task = ?16 \
-     WHERE sequence = ?1 AND name = ?2 AND id = ?3";
 
 /// Beside `status_order`, so that tasks without a status timestamp come last.
 const NO_STATUS_TIMESTAMP: i64 = i64::MAX;
@@ -87,50 +53,27 @@ fn spans_from_bytes(bytes: Option<&[u8]>, text: &str) -> std::result::Result<Opt
     Ok(Some(ArrayIndex { member_start, value_start, value_end, elements }))
 }
 
-impl A2aRow {
-    fn write(
-        &self,
-        sql: &str,
-        transaction: &Transaction<'_>,
-        place: Place,
-        ticks: Ticks,
-    ) -> rusqlite::Result<()> {
-        let values = params![
-            place.sequence,
-            place.name,
-            &*self.id,
-            self.owner.as_deref(),
-            self.context_id.as_deref(),
-            &*self.state,
-            self.is_final,
-            self.status_timestamp_ms,
-            status_order(self.status_timestamp_ms),
-            self.finalized_tick_ns.map(|tick| ticks.ms(tick)),
-            self.finalized_retention_ms,
-            self.expires_at().map(|deadline| ticks.deadline_ms(deadline)),
-            signed(self.revision),
-            spans_to_bytes(self.history.as_deref()),
-            spans_to_bytes(self.artifacts.as_deref()),
-            &*self.task,
-        ];
-        transaction.execute(sql, values).map(|_| ())
-    }
-}
-
 impl SqlRow for A2aRow {
     const KIND: &'static str = "a2a";
-    const SELECT: &'static str = select!("WHERE name = ?1 AND id = ?3");
-    const SELECT_TO_WRITE: &'static str = select_to_write!(columns!(), "a2a_tasks");
-    const SELECT_CLAIMED: &'static str =
-        concat!("SELECT ", columns_claimed!(), " FROM a2a_tasks t WHERE name = ?1 AND id = ?3");
-    const IS_CLAIMED: &'static str =
-        "SELECT 1 FROM a2a_tasks WHERE name = ?1 AND id = ?2 AND ?3 IS NOT NULL AND owner IS ?4";
-    const SELECT_TO_WRITE_CLAIMED: &'static str = select_to_write!(columns_claimed!(), "a2a_tasks");
-    const COUNT_SLOTS: &'static str = "SELECT count(*) FROM a2a_tasks WHERE name = ?1";
-    const SELECT_EXPIRED: &'static str =
-        select!("WHERE name = ?1 AND expires_at <= ?3 ORDER BY expires_at LIMIT ?4");
-    const SELECT_ALL: &'static str = select!("WHERE name = ?1 AND ?2 IS NOT NULL");
-    const DELETE: &'static str = "DELETE FROM a2a_tasks WHERE sequence = ?1";
+    const TABLE: &'static str = "a2a_tasks";
+    const COLUMNS: &'static [Column] = &[
+        Column::fixed("id"),
+        Column::changing("owner"),
+        Column::changing("context_id"),
+        Column::changing("state"),
+        Column::changing("is_final"),
+        Column::changing("status_at"),
+        Column::changing_for_index("status_order"),
+        Column::changing("finalized_at"),
+        Column::changing("retention_ms"),
+        Column::changing_for_index("expires_at"),
+        Column::changing("revision"),
+        Column::changing("history_spans").concealed_as("NULL"),
+        Column::changing("artifacts_spans").concealed_as("NULL"),
+        Column::changing("task").concealed_as("'{}'"),
+    ];
+    const TAKES_SLOT: &'static str = "1";
+    const HAS_CLAIM: &'static str = "t.owner IS ?6";
 
     fn read(
         columns: &mut Reader<'_, '_>,
@@ -167,18 +110,21 @@ impl SqlRow for A2aRow {
         })
     }
 
-    fn insert(&self, transaction: &Transaction<'_>, place: Place, ticks: Ticks) -> rusqlite::Result<()> {
-        self.write(INSERT, transaction, place, ticks)
-    }
-
-    fn update(
-        &self,
-        _old: &Self,
-        transaction: &Transaction<'_>,
-        place: Place,
-        ticks: Ticks,
-    ) -> rusqlite::Result<()> {
-        self.write(UPDATE, transaction, place, ticks)
+    fn bind(&self, columns: &mut Binder<'_, '_>, ticks: Ticks) -> rusqlite::Result<()> {
+        columns.put(&*self.id)?;
+        columns.put(self.owner.as_deref())?;
+        columns.put(self.context_id.as_deref())?;
+        columns.put(&*self.state)?;
+        columns.put(self.is_final)?;
+        columns.put(self.status_timestamp_ms)?;
+        columns.put(status_order(self.status_timestamp_ms))?;
+        columns.put(self.finalized_tick_ns.map(|tick| ticks.ms(tick)))?;
+        columns.put(self.finalized_retention_ms)?;
+        columns.put(self.expires_at().map(|deadline| ticks.deadline_ms(deadline)))?;
+        columns.put(signed(self.revision))?;
+        columns.put(spans_to_bytes(self.history.as_deref()))?;
+        columns.put(spans_to_bytes(self.artifacts.as_deref()))?;
+        columns.put(&*self.task)
     }
 
     fn event(old: Option<&Self>, new: &Self) -> Option<EventKind> {

@@ -5,6 +5,7 @@
 
 use rusqlite::Connection;
 
+use super::columns::Statements;
 use super::row::{HEAD_COLUMNS, Reader, SqlRow};
 use super::task_row::id_of;
 use super::{Shared, failure, schema};
@@ -63,10 +64,10 @@ impl Findings {
         let names = names.query_map((R::KIND,), |row| {
             Ok((row.get::<_, i64>(0)?, row.get::<_, String>(1)?, row.get::<_, Option<i64>>(2)?))
         })?;
-        let mut records = snapshot.prepare(R::SELECT_ALL)?;
+        let mut records = snapshot.prepare(&Statements::of::<R>().select_all)?;
         for name in names {
             let (number, name, slots) = name?;
-            let mut rows = records.query((number, super::table::system_ms()))?;
+            let mut rows = records.query((number, super::table::system_ms(), i64::MIN))?;
             let mut taken = 0;
             while let Some(columns) = rows.next()? {
                 self.records += 1;

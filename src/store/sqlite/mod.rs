@@ -10,6 +10,7 @@ mod a2a_row;
 mod backoff;
 mod check;
 mod checkpoint;
+mod columns;
 mod failure;
 mod file;
 mod guard;

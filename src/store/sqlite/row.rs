@@ -1,5 +1,4 @@
-//! How a kind of record stands in its table: its statements, and the way between a row's columns and a
-//! record. Everything else, the transition, the limit, the expiry, is written once over this trait.
+//! How a kind of record stands in its table: its columns, and the way between them and a record. Everything else, the transition, the limit, the expiry, is written once over this trait.
 
 #![forbid(unsafe_code)]
 
@@ -7,6 +6,7 @@ use rusqlite::Row as Columns;
 use rusqlite::types::ValueRef;
 
 use super::super::Row;
+use super::columns::{Binder, Column, Statements};
 use super::writer::Transaction;
 use crate::clock::NANOS_PER_MILLI;
 use crate::events::EventKind;
@@ -56,44 +56,32 @@ pub(super) struct Place {
 pub(super) trait SqlRow: Row {
     /// What `names.kind` says.
     const KIND: &'static str;
-    /// `SELECT` of one row: `?1` the name, `?2` the system's time, `?3` the id. Its first columns are those of
-    /// [`Head`], then come those that [`SqlRow::read`] reads.
-    const SELECT: &'static str;
-    /// The same columns behind those of [`Standing`], in one row that is always there: the record's are NULL
-    /// when there is none. `?4` is this store's number among the listeners.
-    const SELECT_TO_WRITE: &'static str;
-    /// `SELECT` for a caller with a claim: `?5` the endpoint, `?6` the partition or owner. Of a row that is not his
-    /// the texts are not fetched; [`claimed`] puts others in their place.
-    const SELECT_CLAIMED: &'static str;
-    /// Whether the row with the id `?2` under the name `?1` is that caller's: `?3` the endpoint, `?4` the partition or
-    /// owner.
-    const IS_CLAIMED: &'static str;
-    /// `SELECT_TO_WRITE` for such a caller.
-    const SELECT_TO_WRITE_CLAIMED: &'static str;
-    /// The same columns as those of `SELECT` for rows that expired: `?1` the name, `?2` the system's time, `?3`
-    /// now, `?4` at most.
-    const SELECT_EXPIRED: &'static str;
-    /// The same columns of all rows: `?1` the name, `?2` the system's time.
-    const SELECT_ALL: &'static str;
-    /// How many rows of the name `?1` take a slot.
-    const COUNT_SLOTS: &'static str;
-    /// `DELETE` by sequence number.
-    const DELETE: &'static str;
+    /// Its table. It has the columns `sequence`, `name`, `id` and `expires_at`, and those of [`Self::COLUMNS`].
+    const TABLE: &'static str;
+    /// Its columns, in the order in which [`Self::read`] and [`Self::bind`] go through them.
+    const COLUMNS: &'static [Column];
+    /// Whether a row takes a slot, in SQL.
+    const TAKES_SLOT: &'static str;
+    /// Whether a caller has a claim to a row, in SQL: `?5` is the endpoint, `?6` the partition or owner.
+    const HAS_CLAIM: &'static str;
 
-    /// Reads the columns behind the head, as they mean at `now_tick`.
+    /// Reads the columns, as they mean at `now_tick`.
     fn read(columns: &mut Reader<'_, '_>, ticks: Ticks, now_tick: i64) -> Result<Self, Unreadable>;
 
-    /// Inserts the row.
-    fn insert(&self, transaction: &Transaction<'_>, place: Place, ticks: Ticks) -> rusqlite::Result<()>;
+    /// Gives the value of each column of the table.
+    fn bind(&self, columns: &mut Binder<'_, '_>, ticks: Ticks) -> rusqlite::Result<()>;
 
-    /// Updates what may differ from `old`.
+    /// Writes what may differ from `old`.
     fn update(
         &self,
-        old: &Self,
+        _old: &Self,
+        statements: &Statements,
         transaction: &Transaction<'_>,
         place: Place,
         ticks: Ticks,
-    ) -> rusqlite::Result<()>;
+    ) -> rusqlite::Result<()> {
+        statements.update(self, transaction, place, ticks)
+    }
 
     /// What else is deleted with the row.
     fn deleted(_transaction: &Transaction<'_>, _place: Place) -> rusqlite::Result<()> {
@@ -102,6 +90,7 @@ pub(super) trait SqlRow: Row {
 
     /// Writes what time alone changed in rows of this name, at most `most` of them.
     fn settle(
+        _statements: &Statements,
         _transaction: &Transaction<'_>,
         _name: i64,
         _ticks: Ticks,
@@ -141,7 +130,7 @@ impl Head {
 
 /// What a writer must know beside the row.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Standing {
+pub(super) struct WriteContext {
     /// Whether the name's slots are counted, which begins with the first limit.
     pub(super) is_counted: bool,
     /// Whether another process listens for events.
@@ -150,42 +139,14 @@ pub(super) struct Standing {
     pub(super) last_sequence: i64,
 }
 
-/// Columns of [`Standing`].
-pub(super) const STANDING_COLUMNS: usize = 3;
+/// Columns of [`WriteContext`].
+pub(super) const WRITE_CONTEXT_COLUMNS: usize = 3;
 
-impl Standing {
+impl WriteContext {
     pub(super) fn read(columns: &Columns<'_>) -> rusqlite::Result<Self> {
         Ok(Self { is_counted: columns.get(0)?, is_heard: columns.get(1)?, last_sequence: columns.get(2)? })
     }
 }
-
-/// The columns of [`Standing`] and the join that gives one row in any case, around the columns of a table.
-macro_rules! select_to_write {
-    ($columns:expr, $table:literal) => {
-        concat!(
-            "SELECT n.counted, EXISTS (SELECT 1 FROM listeners WHERE lease_until > ?2 AND listener <> ?4), \
-             max(n.sequence, coalesce((SELECT max(sequence) FROM ",
-            $table,
-            " WHERE sequence < (?1 + 1) << 40 AND sequence > ?1 << 40), ?1 << 40)), ",
-            $columns,
-            " FROM names n LEFT JOIN ",
-            $table,
-            " t ON t.name = ?1 AND t.id = ?3 WHERE n.number = ?1"
-        )
-    };
-}
-pub(super) use select_to_write;
-
-/// A column for those who have a claim to its row, and `$other` for all others. SQLite fetches what is chosen only.
-macro_rules! claimed {
-    (endpoint, $column:literal, $other:literal) => {
-        concat!("iif(endpoint = ?5 AND authorization_partition IS ?6, ", $column, ", ", $other, ")")
-    };
-    (owner, $column:literal, $other:literal) => {
-        concat!("iif(owner IS ?6, ", $column, ", ", $other, ")")
-    };
-}
-pub(super) use claimed;
 
 /// Reads columns one after another.
 pub(super) struct Reader<'r, 's> {

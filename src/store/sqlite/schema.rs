@@ -12,10 +12,10 @@ use crate::error::{Error, Reason};
 pub(super) const APPLICATION_ID: i64 = 0x746b_6864;
 
 /// What leads from each version to the next. What is published here never changes.
-const MIGRATIONS: [&str; 1] = [VERSION_1];
+const MIGRATIONS: [&str; 2] = [VERSION_1, VERSION_2];
 
 /// The version that this library writes.
-pub(super) const VERSION: i64 = 1;
+pub(super) const VERSION: i64 = 2;
 
 const VERSION_1: &str = "
 CREATE TABLE names (
@@ -121,6 +121,15 @@ CREATE TABLE changes (
     event TEXT NOT NULL,
     id TEXT NOT NULL
 );
+";
+
+/// Not published yet. It renames a column that every write of version 1 names, so that an older process that has the
+/// file open fails at its next write and breaks none of the rules that came after it.
+const VERSION_2: &str = "
+ALTER TABLE names RENAME COLUMN sequence TO last_sequence;
+ALTER TABLE tasks DROP COLUMN row_version;
+ALTER TABLE sessions DROP COLUMN row_version;
+ALTER TABLE a2a_tasks DROP COLUMN row_version;
 ";
 
 /// What a file is.

@@ -10,8 +10,11 @@ use rusqlite::Row as Columns;
 
 use super::super::{Change, Claim, Decide, ExpiryListener, Table, add_listener};
 use super::Shared;
+use super::columns::Statements;
 use super::failure::{Failure, corrupt_row};
-use super::row::{HEAD_COLUMNS, Head, Place, Reader, STANDING_COLUMNS, SqlRow, Standing, Unreadable, signed};
+use super::row::{
+    HEAD_COLUMNS, Head, Place, Reader, SqlRow, Unreadable, WRITE_CONTEXT_COLUMNS, WriteContext, signed,
+};
 use super::watch::{self, Ear};
 use super::writer::Transaction;
 use crate::clock::Now;
@@ -30,6 +33,7 @@ pub(super) struct SqlTable<R: SqlRow> {
     pub(super) shared: Arc<Shared>,
     /// The name's number.
     pub(super) name: i64,
+    statements: Statements,
     hub: Arc<Hub>,
     _ear: Arc<Ear>,
     /// Not before then is there something to sweep, as far as is known: milliseconds since 1970.
@@ -67,7 +71,7 @@ const CHANGE_SLOTS: &str =
 const COUNT_FROM_NOW_ON: &str = "UPDATE names SET counted = 1, slots = ?2 WHERE number = ?1";
 /// The number of a row that goes is not given again, so that a listing never meets another in its place.
 const KEEP_SEQUENCE: &str =
-    "UPDATE names SET sequence = max(sequence, ?2), slots = slots - ?3 WHERE number = ?1";
+    "UPDATE names SET last_sequence = max(last_sequence, ?2), slots = slots - ?3 WHERE number = ?1";
 
 impl<R: SqlRow> SqlTable<R> {
     pub(super) fn new(shared: Arc<Shared>, name: i64) -> Arc<Self> {
@@ -78,6 +82,7 @@ impl<R: SqlRow> SqlTable<R> {
         Arc::new(Self {
             shared,
             name,
+            statements: Statements::of::<R>(),
             hub,
             _ear: ear,
             sweep_at_ms: AtomicI64::new(i64::MIN),
@@ -99,24 +104,27 @@ impl<R: SqlRow> SqlTable<R> {
     ) -> std::result::Result<(), Failure> {
         let now = self.shared.now();
         let read = |columns: &Columns<'_>| {
-            Ok((Standing::read(columns)?, Stored::<R>::read(columns, STANDING_COLUMNS, &self.shared, now)?))
+            Ok((
+                WriteContext::read(columns)?,
+                Stored::<R>::read(columns, WRITE_CONTEXT_COLUMNS, &self.shared, now)?,
+            ))
         };
         let (time_ms, holder) = (system_ms(), transaction.holder());
         let found = if let Some(Claim { endpoint, partition }) = claim {
             let values = (self.name, time_ms, id, holder, endpoint, partition);
-            transaction.query(R::SELECT_TO_WRITE_CLAIMED, values, read)?
+            transaction.query(&self.statements.select_to_write_claimed, values, read)?
         } else {
-            transaction.query(R::SELECT_TO_WRITE, (self.name, time_ms, id, holder), read)?
+            transaction.query(&self.statements.select_to_write, (self.name, time_ms, id, holder), read)?
         };
         // The name was written before the table was there to be asked.
-        let (standing, stored) = found.ok_or(rusqlite::Error::QueryReturnedNoRows)?;
+        let (context, stored) = found.ok_or(rusqlite::Error::QueryReturnedNoRows)?;
         let (alive, gone) = match stored {
             Some(stored) if stored.is_expired(now, now.wall_ms) => (None, Some(stored)),
             Some(Stored { row: Err(Unreadable), .. }) => {
                 let is_anothers = match claim {
                     Some(Claim { endpoint, partition }) => {
-                        let values = (self.name, id, endpoint, partition);
-                        transaction.query(R::IS_CLAIMED, values, |_| Ok(()))?.is_none()
+                        let values = (self.name, time_ms, id, holder, endpoint, partition);
+                        transaction.query(&self.statements.is_claimed, values, |_| Ok(()))?.is_none()
                     }
                     None => false,
                 };
@@ -132,14 +140,14 @@ impl<R: SqlRow> SqlTable<R> {
             None => (None, None),
         };
         let change = decide(alive.as_ref().map(|(_, row)| row), now).map_err(Failure::Refused)?;
-        let is_announced = standing.is_heard && matches!(change, Change::Put(_));
+        let is_announced = context.is_heard && matches!(change, Change::Put(_));
         match (change, alive) {
             (Change::Keep, _) | (Change::Remove, None) => return Ok(()),
             (Change::Put(new) | Change::PutUnannounced(new), Some((head, old))) => {
                 let place = Place { name: self.name, sequence: head.sequence };
-                new.update(&old, transaction, place, self.shared.ticks)?;
+                new.update(&old, &self.statements, transaction, place, self.shared.ticks)?;
                 let slots = i64::from(new.takes_slot()) - i64::from(head.takes_slot);
-                if standing.is_counted && slots != 0 {
+                if context.is_counted && slots != 0 {
                     transaction.execute(CHANGE_SLOTS, (self.name, slots, None::<i64>))?;
                 }
                 self.expect_deadline(&new);
@@ -153,10 +161,10 @@ impl<R: SqlRow> SqlTable<R> {
                     expired.extend(gone.row);
                 }
                 if new.takes_slot() {
-                    self.take_slot(transaction, limit, standing.is_counted, now, expired)?;
+                    self.take_slot(transaction, limit, context.is_counted, now, expired)?;
                 }
-                let place = Place { name: self.name, sequence: standing.last_sequence + 1 };
-                new.insert(transaction, place, self.shared.ticks)?;
+                let place = Place { name: self.name, sequence: context.last_sequence + 1 };
+                self.statements.insert(&new, transaction, place, self.shared.ticks)?;
                 self.expect_deadline(&new);
                 if is_announced {
                     self.note_event(transaction, R::event(None, &new), id)?;
@@ -194,7 +202,8 @@ impl<R: SqlRow> SqlTable<R> {
             if limit.is_none() {
                 return Ok(());
             }
-            let slots: Option<i64> = transaction.query(R::COUNT_SLOTS, (self.name,), |row| row.get(0))?;
+            let slots: Option<i64> =
+                transaction.query(&self.statements.count_slots, (self.name,), |row| row.get(0))?;
             transaction.execute(COUNT_FROM_NOW_ON, (self.name, slots.unwrap_or(0)))?;
         }
         while transaction.execute(CHANGE_SLOTS, (self.name, 1, limit.map(signed)))? == 0 {
@@ -209,7 +218,7 @@ impl<R: SqlRow> SqlTable<R> {
     }
 
     fn delete(&self, transaction: &Transaction<'_>, head: Head) -> rusqlite::Result<()> {
-        transaction.execute(R::DELETE, (head.sequence,))?;
+        transaction.execute(&self.statements.delete, (head.sequence,))?;
         R::deleted(transaction, Place { name: self.name, sequence: head.sequence })?;
         let values = (self.name, head.sequence, i64::from(head.takes_slot));
         transaction.execute(KEEP_SEQUENCE, values).map(|_| ())
@@ -224,9 +233,9 @@ impl<R: SqlRow> SqlTable<R> {
         expired: &mut Vec<R>,
     ) -> rusqlite::Result<usize> {
         let at_most = i64::try_from(most).unwrap_or(i64::MAX);
-        R::settle(transaction, self.name, self.shared.ticks, now.tick_ns, at_most)?;
+        R::settle(&self.statements, transaction, self.name, self.shared.ticks, now.tick_ns, at_most)?;
         let values = (self.name, system_ms(), now.wall_ms, at_most);
-        let gone = transaction.query_all(R::SELECT_EXPIRED, values, |columns| {
+        let gone = transaction.query_all(&self.statements.select_expired, values, |columns| {
             Stored::<R>::read(columns, 0, &self.shared, now)
         })?;
         let found = gone.len();
@@ -258,9 +267,13 @@ impl<R: SqlRow> SqlTable<R> {
     fn find(&self, claim: Option<Claim<'_>>, id: &str, visit: &mut dyn FnMut(&R)) -> Result<bool> {
         let now = self.shared.now();
         let time_ms = self.shared.system_ms(now);
+        let statements = &self.statements;
         let found = self.shared.read(|connection| {
-            let mut statement =
-                connection.prepare_cached(if claim.is_some() { R::SELECT_CLAIMED } else { R::SELECT })?;
+            let mut statement = connection.prepare_cached(if claim.is_some() {
+                &statements.select_claimed
+            } else {
+                &statements.select
+            })?;
             let mut rows = if let Some(Claim { endpoint, partition }) = claim {
                 statement.query((self.name, time_ms, id, 0, endpoint, partition))?
             } else {
@@ -277,7 +290,9 @@ impl<R: SqlRow> SqlTable<R> {
             };
             if row.is_err()
                 && let Some(Claim { endpoint, partition }) = claim
-                && !connection.prepare_cached(R::IS_CLAIMED)?.exists((self.name, id, endpoint, partition))?
+                && !connection
+                    .prepare_cached(&statements.is_claimed)?
+                    .exists((self.name, time_ms, id, 0, endpoint, partition))?
             {
                 // Nobody else is told that it is there.
                 return Ok(None);

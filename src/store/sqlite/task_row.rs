@@ -7,71 +7,26 @@ use std::sync::Arc;
 
 use rusqlite::params;
 
-use super::super::{InputState, Member, TaskCreation, TaskQuery, TaskRow, TaskStatus, TaskTable, TaskTexts};
-use super::row::{
-    HEAD_COLUMNS, Place, Reader, SEQUENCE_BITS, SqlRow, Ticks, Unreadable, claimed, select_to_write, signed,
+use super::super::{
+    InputState, Member, Row as _, TaskCreation, TaskQuery, TaskRow, TaskStatus, TaskTable, TaskTexts,
 };
+use super::columns::{Binder, Column, select};
+use super::row::{HEAD_COLUMNS, Reader, SEQUENCE_BITS, SqlRow, Ticks, Unreadable, signed};
 use super::table::SqlTable;
-use super::writer::Transaction;
 use crate::error::Result;
 use crate::events::EventKind;
 use crate::json::Value;
 use crate::text::Text;
 
-macro_rules! columns {
-    () => {
-        "t.sequence, t.expires_at, 1, t.id, status, revision, created_at, updated_at, ttl_ms, \
-         poll_interval_ms, cancelation_requested, endpoint, authorization_partition, status_message, origin, \
-         metadata, declared_input_requests, input_requests, input_responses, used_input_keys, outcome"
-    };
-}
-macro_rules! columns_claimed {
-    () => {
-        concat!(
-            "t.sequence, t.expires_at, 1, t.id, ",
-            claimed!(endpoint, "status", "'working'"),
-            ", revision, created_at, updated_at, ttl_ms, poll_interval_ms, cancelation_requested, endpoint, \
-             authorization_partition, ",
-            claimed!(endpoint, "status_message", "NULL"),
-            ", ",
-            claimed!(endpoint, "origin", "'{}'"),
-            ", ",
-            claimed!(endpoint, "metadata", "NULL"),
-            ", ",
-            claimed!(endpoint, "declared_input_requests", "NULL"),
-            ", ",
-            claimed!(endpoint, "input_requests", "NULL"),
-            ", ",
-            claimed!(endpoint, "input_responses", "NULL"),
-            ", ",
-            claimed!(endpoint, "used_input_keys", "NULL"),
-            ", ",
-            claimed!(endpoint, "outcome", "NULL")
-        )
-    };
-}
-macro_rules! select {
-    ($rest:literal) => {
-        concat!("SELECT ", columns!(), " FROM tasks t ", $rest)
-    };
-}
-
-const INSERT: &str = "INSERT INTO tasks (sequence, name, id, status, revision, created_at, updated_at, ttl_ms, \
-     expires_at, poll_interval_ms, cancelation_requested, endpoint, authorization_partition, status_message, \
-     origin, metadata, declared_input_requests, input_requests, input_responses, used_input_keys, outcome) \
-     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21)";
-
-const UPDATE: &str = "UPDATE tasks SET row_version = row_version + 1, status = ?2, revision = ?3, \
-     updated_at = ?4, cancelation_requested = ?5, status_message = ?6, input_requests = ?7, \
-     input_responses = ?8, used_input_keys = ?9, outcome = ?10 WHERE sequence = ?1";
-
 /// `?1` the name, `?2` now, `?3` the last sequence number shown, `?4` the name's last, `?5` how many; then the
 /// filters, NULL where there is none. `?8` tells "any partition" from the anonymous one.
-pub(super) const LIST: &str = select!(
-    "WHERE +name = ?1 AND sequence > ?3 AND sequence < ?4 AND +expires_at > ?2 \
-     AND (?6 IS NULL OR status = ?6) AND (?7 IS NULL OR endpoint = ?7) \
-     AND (?8 OR authorization_partition IS ?9) ORDER BY sequence LIMIT ?5"
-);
+pub(super) fn list_sql() -> String {
+    select::<TaskRow>(
+        "WHERE +t.name = ?1 AND t.sequence > ?3 AND t.sequence < ?4 AND +t.expires_at > ?2 \
+         AND (?6 IS NULL OR t.status = ?6) AND (?7 IS NULL OR t.endpoint = ?7) \
+         AND (?8 OR t.authorization_partition IS ?9) ORDER BY t.sequence LIMIT ?5",
+    )
+}
 
 /// The texts of an input round.
 #[derive(Default)]
@@ -140,18 +95,30 @@ fn read_input(columns: &mut Reader<'_, '_>) -> std::result::Result<Option<Arc<In
 
 impl SqlRow for TaskRow {
     const KIND: &'static str = "task";
-    const SELECT: &'static str = select!("WHERE name = ?1 AND id = ?3");
-    const SELECT_TO_WRITE: &'static str = select_to_write!(columns!(), "tasks");
-    const SELECT_CLAIMED: &'static str =
-        concat!("SELECT ", columns_claimed!(), " FROM tasks t WHERE name = ?1 AND id = ?3");
-    const IS_CLAIMED: &'static str =
-        "SELECT 1 FROM tasks WHERE name = ?1 AND id = ?2 AND endpoint = ?3 AND authorization_partition IS ?4";
-    const SELECT_TO_WRITE_CLAIMED: &'static str = select_to_write!(columns_claimed!(), "tasks");
-    const COUNT_SLOTS: &'static str = "SELECT count(*) FROM tasks WHERE name = ?1";
-    const SELECT_EXPIRED: &'static str =
-        select!("WHERE name = ?1 AND expires_at <= ?3 ORDER BY expires_at LIMIT ?4");
-    const SELECT_ALL: &'static str = select!("WHERE name = ?1 AND ?2 IS NOT NULL");
-    const DELETE: &'static str = "DELETE FROM tasks WHERE sequence = ?1";
+    const TABLE: &'static str = "tasks";
+    const COLUMNS: &'static [Column] = &[
+        Column::fixed("id"),
+        Column::changing("status").concealed_as("'working'"),
+        Column::changing("revision"),
+        Column::fixed("created_at"),
+        Column::changing("updated_at"),
+        Column::fixed("ttl_ms"),
+        Column::fixed_for_index("expires_at"),
+        Column::fixed("poll_interval_ms"),
+        Column::changing("cancelation_requested"),
+        Column::fixed("endpoint"),
+        Column::fixed("authorization_partition"),
+        Column::changing("status_message").concealed_as("NULL"),
+        Column::fixed("origin").concealed_as("'{}'"),
+        Column::fixed("metadata").concealed_as("NULL"),
+        Column::fixed("declared_input_requests").concealed_as("NULL"),
+        Column::changing("input_requests").concealed_as("NULL"),
+        Column::changing("input_responses").concealed_as("NULL"),
+        Column::changing("used_input_keys").concealed_as("NULL"),
+        Column::changing("outcome").concealed_as("NULL"),
+    ];
+    const TAKES_SLOT: &'static str = "1";
+    const HAS_CLAIM: &'static str = "t.endpoint = ?5 AND t.authorization_partition IS ?6";
 
     fn read(
         columns: &mut Reader<'_, '_>,
@@ -197,56 +164,27 @@ impl SqlRow for TaskRow {
         })
     }
 
-    fn insert(&self, transaction: &Transaction<'_>, place: Place, ticks: Ticks) -> rusqlite::Result<()> {
-        let input = InputTexts::of(self.input.as_deref());
-        let texts = &self.texts;
-        let values = params![
-            place.sequence,
-            place.name,
-            texts.id(),
-            self.status.name(),
-            signed(self.revision),
-            texts.created_ms(),
-            self.updated_ms,
-            self.ttl_ms,
-            super::super::Row::expires_at(self).map(|deadline| ticks.deadline_ms(deadline)),
-            self.poll_interval_ms,
-            self.cancelation_requested,
-            texts.endpoint(),
-            texts.partition(),
-            self.status_message.as_deref(),
-            texts.origin(),
-            texts.metadata(),
-            texts.declared_input_requests(),
-            input.requests.as_ref().map(Text::as_str),
-            input.responses.as_ref().map(Text::as_str),
-            input.used_keys.as_ref().map(Text::as_str),
-            self.texts.outcome(),
-        ];
-        transaction.execute(INSERT, values).map(|_| ())
-    }
-
-    fn update(
-        &self,
-        _old: &Self,
-        transaction: &Transaction<'_>,
-        place: Place,
-        _ticks: Ticks,
-    ) -> rusqlite::Result<()> {
-        let input = InputTexts::of(self.input.as_deref());
-        let values = params![
-            place.sequence,
-            self.status.name(),
-            signed(self.revision),
-            self.updated_ms,
-            self.cancelation_requested,
-            self.status_message.as_deref(),
-            input.requests.as_ref().map(Text::as_str),
-            input.responses.as_ref().map(Text::as_str),
-            input.used_keys.as_ref().map(Text::as_str),
-            self.texts.outcome(),
-        ];
-        transaction.execute(UPDATE, values).map(|_| ())
+    fn bind(&self, columns: &mut Binder<'_, '_>, ticks: Ticks) -> rusqlite::Result<()> {
+        let (texts, input) = (&self.texts, InputTexts::of(self.input.as_deref()));
+        columns.put(texts.id())?;
+        columns.put(self.status.name())?;
+        columns.put(signed(self.revision))?;
+        columns.put(texts.created_ms())?;
+        columns.put(self.updated_ms)?;
+        columns.put(self.ttl_ms)?;
+        columns.put(self.expires_at().map(|deadline| ticks.deadline_ms(deadline)))?;
+        columns.put(self.poll_interval_ms)?;
+        columns.put(self.cancelation_requested)?;
+        columns.put(texts.endpoint())?;
+        columns.put(texts.partition())?;
+        columns.put(self.status_message.as_deref())?;
+        columns.put(texts.origin())?;
+        columns.put(texts.metadata())?;
+        columns.put(texts.declared_input_requests())?;
+        columns.put(input.requests.as_ref().map(Text::as_str))?;
+        columns.put(input.responses.as_ref().map(Text::as_str))?;
+        columns.put(input.used_keys.as_ref().map(Text::as_str))?;
+        columns.put(texts.outcome())
     }
 
     fn event(old: Option<&Self>, new: &Self) -> Option<EventKind> {
@@ -280,8 +218,9 @@ impl TaskTable for SqlTable<TaskRow> {
         let after = first.saturating_add(signed(query.after).min((1 << SEQUENCE_BITS) - 1));
         // One more tells whether anything is left.
         let most = i64::try_from(query.limit).unwrap_or(i64::MAX).saturating_add(1);
+        let sql = list_sql();
         let mut rows = self.shared.read(|connection| {
-            let mut statement = connection.prepare_cached(LIST)?;
+            let mut statement = connection.prepare_cached(&sql)?;
             let values = params![
                 self.name,
                 now.wall_ms,

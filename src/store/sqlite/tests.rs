@@ -5,12 +5,14 @@ use std::sync::Barrier;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
+use rusqlite::Connection;
+
 use super::super::{
     A2aQuery, Backend, Change, Row as _, TaskCreation, TaskRow, TaskStatus, TaskTable, TaskTexts,
 };
 use super::SqliteBackend;
 use super::a2a_row::list_sql;
-use super::row::SqlRow;
+use super::columns::Statements;
 use crate::clock::{Clock, Now};
 use crate::error::{Error, Reason, Status};
 
@@ -214,10 +216,32 @@ fn statements_walk_indexes_and_sort_nothing() {
         let count = plan(&list_sql(&query, "count(*)", false));
         assert!(count.contains("COVERING INDEX"), "{count}");
     }
-    for sql in [TaskRow::SELECT_EXPIRED, super::SessionRow::SELECT_EXPIRED, super::A2aRow::SELECT_EXPIRED] {
-        let expired = plan(sql);
+    let [tasks, sessions, a2a_tasks] = [
+        Statements::of::<TaskRow>(),
+        Statements::of::<super::SessionRow>(),
+        Statements::of::<super::A2aRow>(),
+    ];
+    for statements in [&tasks, &sessions, &a2a_tasks] {
+        let expired = plan(&statements.select_expired);
         assert!(expired.contains("_expiry") && !expired.contains("TEMP B-TREE"), "{expired}");
     }
-    let list = plan(super::task_row::LIST);
+    let list = plan(&super::task_row::list_sql());
     assert!(list.contains("INTEGER PRIMARY KEY") && !list.contains("TEMP B-TREE"), "{list}");
+}
+
+/// What every write of version 1 begins with. A process of that version that still has the file open must not write
+/// on by rules that are no longer all.
+#[test]
+fn an_older_process_writes_no_more_into_a_file_that_was_migrated() {
+    let folder = Folder::new("older");
+    let path = folder.0.join("agents.db");
+    std::fs::copy(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/sqlite-1.db"), &path).unwrap();
+    let older = Connection::open(&path).unwrap();
+    let write = |connection: &Connection| {
+        let begins = "SELECT n.counted, max(n.sequence, 1) FROM names n WHERE n.number = ?1";
+        connection.prepare_cached(begins)?.query_row((1,), |_| Ok(()))
+    };
+    write(&older).unwrap();
+    super::schema::migrate(&mut Connection::open(&path).unwrap()).unwrap();
+    assert!(write(&older).unwrap_err().to_string().contains("no such column"));
 }

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use rusqlite::{Connection, OptionalExtension as _, Params, Row};
+use rusqlite::{Connection, OptionalExtension as _, Params, Row, Statement};
 
 use super::backoff::{Backoff, Turns};
 use super::failure::{Failure, commit_error, storage_error};
@@ -43,6 +43,18 @@ impl Transaction<'_> {
     pub(super) fn execute(&self, sql: &str, values: impl Params) -> rusqlite::Result<usize> {
         self.wrote.set(true);
         self.connection.prepare_cached(sql)?.execute(values)
+    }
+
+    /// The same, with values that `bind` gives one by one.
+    pub(super) fn execute_with(
+        &self,
+        sql: &str,
+        bind: impl FnOnce(&mut Statement<'_>) -> rusqlite::Result<()>,
+    ) -> rusqlite::Result<()> {
+        self.wrote.set(true);
+        let mut statement = self.connection.prepare_cached(sql)?;
+        bind(&mut statement)?;
+        statement.raw_execute().map(drop)
     }
 
     /// The first row of a query, if there is one.

@@ -1,0 +1,245 @@
+//! The columns of each kind of row, named once. A kind lists them in the order in which it reads and binds them;
+//! every statement over its table is generated from that list, once for each open table.
+
+#![forbid(unsafe_code)]
+
+use std::fmt::Write as _;
+
+use rusqlite::{Statement, ToSql};
+
+use super::row::{Place, SqlRow, Ticks};
+use super::writer::Transaction;
+
+/// A column of a table, or an expression that is read like one.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Column {
+    sql: &'static str,
+    role: Role,
+    concealed_as: Option<&'static str>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Role {
+    /// Read, and written once.
+    Fixed,
+    /// Read, and written with every change.
+    Changing,
+    /// Written once and never read with the row: an index or the row's head has it.
+    FixedForIndex,
+    /// The same, written with every change.
+    ChangingForIndex,
+    /// An expression: read only.
+    Computed,
+}
+
+impl Column {
+    const fn new(sql: &'static str, role: Role) -> Self {
+        Self { sql, role, concealed_as: None }
+    }
+
+    /// Written when the row is inserted, and the same for as long as it is there.
+    pub(super) const fn fixed(name: &'static str) -> Self {
+        Self::new(name, Role::Fixed)
+    }
+
+    /// Written with every change of the row.
+    pub(super) const fn changing(name: &'static str) -> Self {
+        Self::new(name, Role::Changing)
+    }
+
+    /// Written when the row is inserted, for the sake of an index: [`SqlRow::read`] does not read it.
+    pub(super) const fn fixed_for_index(name: &'static str) -> Self {
+        Self::new(name, Role::FixedForIndex)
+    }
+
+    /// The same, written with every change of the row.
+    pub(super) const fn changing_for_index(name: &'static str) -> Self {
+        Self::new(name, Role::ChangingForIndex)
+    }
+
+    /// Not a column but an expression, which may use `?2`, the system's time. Read only.
+    pub(super) const fn computed(expression: &'static str) -> Self {
+        Self::new(expression, Role::Computed)
+    }
+
+    /// What callers without a claim to the row read in its place, in SQL. SQLite then does not fetch the column.
+    pub(super) const fn concealed_as(self, other: &'static str) -> Self {
+        Self { concealed_as: Some(other), ..self }
+    }
+
+    fn is_read(&self) -> bool {
+        matches!(self.role, Role::Fixed | Role::Changing | Role::Computed)
+    }
+
+    fn is_inserted(&self) -> bool {
+        self.role != Role::Computed
+    }
+
+    fn is_updated(&self) -> bool {
+        matches!(self.role, Role::Changing | Role::ChangingForIndex)
+    }
+
+    /// How it is named where other tables are in the same statement.
+    fn qualified(&self) -> String {
+        if self.role == Role::Computed { self.sql.to_owned() } else { format!("t.{}", self.sql) }
+    }
+}
+
+/// The statements over the table of one kind of row. Those that show rows begin with the columns of
+/// [`super::row::Head`]; then come those that [`SqlRow::read`] reads. In all of them `?1` is the number of the name
+/// and `?2` the system's time.
+#[derive(Debug)]
+pub(super) struct Statements {
+    /// The row with the id `?3`.
+    pub(super) select: String,
+    /// The same for a caller with a claim: `?5` the endpoint, `?6` the partition or owner.
+    pub(super) select_claimed: String,
+    /// The columns of [`super::row::WriteContext`] and those of `select`, in one row that is always there: the
+    /// record's are NULL when there is none. `?4` is this store's number among the listeners.
+    pub(super) select_to_write: String,
+    /// The same for a caller with a claim.
+    pub(super) select_to_write_claimed: String,
+    /// Whether there is a row with the id `?3` to which a caller has a claim: parameters as for `select_claimed`.
+    pub(super) is_claimed: String,
+    /// Rows that expired until `?3`, those that expired first before others, at most `?4`.
+    pub(super) select_expired: String,
+    /// All rows with a sequence number above `?3`.
+    pub(super) select_all: String,
+    /// How many rows take a slot. Has no `?2`.
+    pub(super) count_slots: String,
+    /// Deletes the row with the sequence number `?1`.
+    pub(super) delete: String,
+    insert: String,
+    update: String,
+}
+
+impl Statements {
+    /// The statements of a kind.
+    pub(super) fn of<R: SqlRow>() -> Self {
+        let (table, takes_slot) = (R::TABLE, R::TAKES_SLOT);
+        let (shown, claimed) = (shown_columns::<R>(false), shown_columns::<R>(true));
+        let one = "WHERE t.name = ?1 AND t.id = ?3";
+        Self {
+            select: format!("SELECT {shown} FROM {table} t {one}"),
+            select_claimed: format!("SELECT {claimed} FROM {table} t {one}"),
+            select_to_write: to_write(table, &shown),
+            select_to_write_claimed: to_write(table, &claimed),
+            is_claimed: format!("SELECT 1 FROM {table} t {one} AND {}", R::HAS_CLAIM),
+            select_expired: select::<R>(
+                "WHERE t.name = ?1 AND t.expires_at <= ?3 ORDER BY t.expires_at LIMIT ?4",
+            ),
+            select_all: select::<R>("WHERE t.name = ?1 AND t.sequence > ?3"),
+            count_slots: format!("SELECT count(*) FROM {table} t WHERE t.name = ?1 AND {takes_slot}"),
+            delete: format!("DELETE FROM {table} WHERE sequence = ?1"),
+            insert: insert(table, R::COLUMNS),
+            update: update(table, R::COLUMNS),
+        }
+    }
+
+    /// Inserts a row at a place.
+    pub(super) fn insert<R: SqlRow>(
+        &self,
+        row: &R,
+        transaction: &Transaction<'_>,
+        place: Place,
+        ticks: Ticks,
+    ) -> rusqlite::Result<()> {
+        transaction.execute_with(&self.insert, |statement| {
+            statement.raw_bind_parameter(1, place.sequence)?;
+            statement.raw_bind_parameter(2, place.name)?;
+            bind(row, statement, Column::is_inserted, 3, ticks)
+        })
+    }
+
+    /// Writes what may have changed of the row at a place.
+    pub(super) fn update<R: SqlRow>(
+        &self,
+        row: &R,
+        transaction: &Transaction<'_>,
+        place: Place,
+        ticks: Ticks,
+    ) -> rusqlite::Result<()> {
+        transaction.execute_with(&self.update, |statement| {
+            statement.raw_bind_parameter(1, place.sequence)?;
+            bind(row, statement, Column::is_updated, 2, ticks)
+        })
+    }
+}
+
+/// `SELECT` of the columns of a kind, with what follows the table's name.
+pub(super) fn select<R: SqlRow>(rest: &str) -> String {
+    format!("SELECT {} FROM {} t {rest}", shown_columns::<R>(false), R::TABLE)
+}
+
+fn shown_columns<R: SqlRow>(is_claimed: bool) -> String {
+    let mut list = format!("t.sequence, t.expires_at, {}", R::TAKES_SLOT);
+    for column in R::COLUMNS.iter().filter(|column| column.is_read()) {
+        let own = column.qualified();
+        let _ = match column.concealed_as {
+            Some(other) if is_claimed => write!(list, ", iif({}, {own}, {other})", R::HAS_CLAIM),
+            _ => write!(list, ", {own}"),
+        };
+    }
+    list
+}
+
+fn to_write(table: &str, shown: &str) -> String {
+    format!(
+        "SELECT n.counted, EXISTS (SELECT 1 FROM listeners WHERE lease_until > ?2 AND listener <> ?4), \
+         max(n.last_sequence, coalesce((SELECT max(sequence) FROM {table} \
+         WHERE sequence < (?1 + 1) << 40 AND sequence > ?1 << 40), ?1 << 40)), {shown} \
+         FROM names n LEFT JOIN {table} t ON t.name = ?1 AND t.id = ?3 WHERE n.number = ?1"
+    )
+}
+
+fn insert(table: &str, columns: &[Column]) -> String {
+    let (mut names, mut values) = ("sequence, name".to_owned(), "?1, ?2".to_owned());
+    for (column, at) in columns.iter().filter(|column| column.is_inserted()).zip(3..) {
+        let _ = write!(names, ", {}", column.sql).and_then(|()| write!(values, ", ?{at}"));
+    }
+    format!("INSERT INTO {table} ({names}) VALUES ({values})")
+}
+
+fn update(table: &str, columns: &[Column]) -> String {
+    let changing = columns.iter().filter(|column| column.is_updated()).zip(2..);
+    let assigned: Vec<String> = changing.map(|(column, at)| format!("{} = ?{at}", column.sql)).collect();
+    format!("UPDATE {table} SET {} WHERE sequence = ?1", assigned.join(", "))
+}
+
+/// Binds the values of a row's columns to a statement, one after another in the order of [`SqlRow::COLUMNS`].
+pub(super) struct Binder<'a, 's> {
+    statement: &'a mut Statement<'s>,
+    columns: std::slice::Iter<'static, Column>,
+    is_wanted: fn(&Column) -> bool,
+    next: usize,
+}
+
+impl Binder<'_, '_> {
+    /// The value of the next column that is one of the table's. Values that this statement does not write are
+    /// passed over.
+    pub(super) fn put(&mut self, value: impl ToSql) -> rusqlite::Result<()> {
+        let column = self.columns.find(|column| column.role != Role::Computed);
+        if column.is_none_or(|column| !(self.is_wanted)(column)) {
+            return Ok(());
+        }
+        self.next += 1;
+        self.statement.raw_bind_parameter(self.next - 1, value)
+    }
+}
+
+fn bind<R: SqlRow>(
+    row: &R,
+    statement: &mut Statement<'_>,
+    is_wanted: fn(&Column) -> bool,
+    first: usize,
+    ticks: Ticks,
+) -> rusqlite::Result<()> {
+    let mut binder = Binder { statement, columns: R::COLUMNS.iter(), is_wanted, next: first };
+    row.bind(&mut binder, ticks)?;
+    debug_assert!(
+        binder.columns.all(|column| column.role == Role::Computed),
+        "a column of {} has no value",
+        R::TABLE
+    );
+    Ok(())
+}
