@@ -1,0 +1,160 @@
+//! M1 to M3 for MCP tasks: find, create, complete, and a change of status without a payload.
+
+use std::ffi::{CStr, CString};
+use std::ptr::{null, null_mut};
+
+use super::support::anchors::{raw_compare_and_set, raw_find, texts, validate, versioned};
+use super::support::{
+    Api, Handle, Numbers, Table, UNLIMITED, interleaved, median, payload, running_per_call,
+};
+use super::{ROUNDS, most_of_a_find};
+
+pub fn creation(origin: &str) -> CString {
+    CString::new(format!("{{\"endpoint\":\"/mcp\",\"origin\":{origin}}}")).unwrap()
+}
+
+/// Tasks that are retained, each completed with a result of `bytes` bytes.
+pub fn completed_tasks(api: &Api, count: usize, bytes: usize) -> (Handle, Vec<CString>) {
+    let manager = api.manager(UNLIMITED);
+    let (creation, result) = (creation("{}"), CString::new(payload(bytes)).unwrap());
+    let ids: Vec<_> = (0..count).map(|_| api.create_task(manager, &creation)).collect();
+    for id in &ids {
+        complete(api, manager, id, &result);
+    }
+    (manager, ids)
+}
+
+fn complete(api: &Api, manager: Handle, id: &CStr, result: &CStr) {
+    let (id, result) = (id.as_ptr(), result.as_ptr());
+    // SAFETY: valid arguments as the header asks, as in every call below.
+    let status =
+        unsafe { (api.manager_complete_task)(manager, id, result, null(), null(), null_mut(), null_mut()) };
+    assert_eq!(status, 0);
+}
+
+pub fn find(api: &Api, manager: Handle, id: &CStr) {
+    let mut record = null_mut();
+    // SAFETY: see above.
+    unsafe {
+        let status = (api.manager_find_task)(manager, id.as_ptr(), &mut record, null_mut());
+        assert!(status == 0 && !record.is_null());
+        (api.string_free)(record);
+    }
+}
+
+pub fn mark_working(api: &Api, manager: Handle, id: &CStr) {
+    let id = id.as_ptr();
+    // SAFETY: see above.
+    let status =
+        unsafe { (api.manager_mark_task_working)(manager, id, null(), null(), null_mut(), null_mut()) };
+    assert_eq!(status, 0);
+}
+
+pub fn close(api: &Api, manager: Handle) {
+    // SAFETY: see above.
+    unsafe { (api.manager_close)(manager) };
+}
+
+pub fn finds(api: &Api, table: &Table) {
+    for (count, bytes) in [(1_000, 500), (100_000, 500), (1_000, 20_000)] {
+        let (manager, ids) = completed_tasks(api, count, bytes);
+        let mut record = null_mut();
+        // SAFETY: see above.
+        unsafe { (api.manager_find_task)(manager, ids[0].as_ptr(), &mut record, null_mut()) };
+        let record = api.take(record);
+        let raw = texts(&ids, &record);
+        let mut numbers = Numbers(7);
+        let order: Vec<usize> = (0..65_536).map(|_| numbers.below(count)).collect();
+        let calls = if bytes > 1_000 { 20_000 } else { 65_536 };
+        let figures = interleaved(
+            ROUNDS,
+            || running_per_call(calls, |n| find(api, manager, &ids[order[n]])),
+            || running_per_call(calls, |n| raw_find(&raw, ids[order[n]].to_str().unwrap())),
+        );
+        let what = format!("find, record of {} B, {count} retained", record.len());
+        table.ratio("M1", &what, figures, most_of_a_find(count, bytes));
+        close(api, manager);
+    }
+}
+
+pub fn creations(api: &Api, table: &Table) {
+    const CALLS: usize = 1_000;
+    for (count, bytes) in [(1_000, 500), (100_000, 500), (1_000, 20_000)] {
+        let creation = creation(&payload(bytes));
+        let text = creation.to_str().unwrap();
+        let figures = interleaved(
+            ROUNDS,
+            || {
+                let manager = api.manager(UNLIMITED);
+                for _ in 0..count {
+                    api.create_task(manager, &creation);
+                }
+                let figure = running_per_call(CALLS, |_| {
+                    let mut record = null_mut();
+                    // SAFETY: see above.
+                    unsafe {
+                        (api.manager_create_task)(manager, creation.as_ptr(), &mut record, null_mut());
+                        (api.string_free)(record);
+                    }
+                });
+                close(api, manager);
+                figure
+            },
+            // The copies stay, as tasks do: each goes into memory that was not touched before.
+            || {
+                let mut kept: Vec<Box<str>> = (0..count).map(|_| Box::from(text)).collect();
+                kept.reserve(CALLS);
+                running_per_call(CALLS, |_| {
+                    validate(text.as_bytes());
+                    kept.push(Box::from(text));
+                })
+            },
+        );
+        let what = format!("create, {bytes} B, {count} retained");
+        match (bytes, count) {
+            (20_000.., _) => table.ratio("M2", &what, figures, 1.3),
+            (_, 100_000..) => table.most("M2", &what, figures.0, 2_500.0),
+            _ => table.most("M2", &what, figures.0, 1_500.0),
+        }
+    }
+}
+
+pub fn transitions(api: &Api, table: &Table) {
+    for count in [1_000, 100_000] {
+        let result = CString::new(payload(500)).unwrap();
+        let manager = api.manager(UNLIMITED);
+        let small = creation("{}");
+        let ids: Vec<_> = (0..count).map(|_| api.create_task(manager, &small)).collect();
+        let raw = versioned(&ids, &payload(500));
+        let (mut numbers, mut raw_numbers) = (Numbers(11), Numbers(13));
+        let batch = 1_000;
+        // A task can be completed once. Each round takes others, in random order out of all that are retained,
+        // so that they are as cold as the anchor's.
+        let mut open: Vec<_> = (0..count.max(2 * batch)).map(|_| api.create_task(manager, &small)).collect();
+        let figures = interleaved(
+            ROUNDS,
+            || {
+                if open.len() < batch {
+                    open = (0..count.max(2 * batch)).map(|_| api.create_task(manager, &small)).collect();
+                }
+                let round: Vec<_> = (0..batch).map(|_| open.swap_remove(numbers.below(open.len()))).collect();
+                running_per_call(batch, |n| complete(api, manager, &round[n], &result))
+            },
+            || {
+                running_per_call(batch, |_| {
+                    validate(result.as_bytes());
+                    let id = ids[raw_numbers.below(ids.len())].to_str().unwrap();
+                    raw_compare_and_set(&raw, id, result.to_str().unwrap());
+                })
+            },
+        );
+        table.ratio("M3", &format!("complete, 500 B result, {count} retained"), figures, 1.8);
+        if count == 1_000 {
+            let call = |_| mark_working(api, manager, &ids[numbers.below(ids.len())]);
+            let mut call = call;
+            let working = median((0..ROUNDS).map(|_| running_per_call(10_000, &mut call)).collect());
+            table.most("M3", "status change without payload, 1000 retained", working, 250.0);
+        }
+        close(api, manager);
+    }
+}
