@@ -147,6 +147,8 @@ lint: $(VENV)/tools
 	@echo 'Checking: rustfmt'
 	@$(CARGO) fmt --check
 	@echo 'Checking: clippy'
+	@$(CARGO) clippy --quiet --lib -- -D warnings
+	@$(CARGO) clippy --quiet --lib --no-default-features -- -D warnings
 	@$(CARGO) clippy --quiet --all-targets -- -D warnings
 	@$(CARGO) clippy --quiet --all-targets --features fault-injection -- -D warnings
 	@echo 'Checking: C and C++ with $(C_WARNINGS)'

@@ -8,12 +8,10 @@ use std::sync::{Arc, Weak};
 
 use crate::error::{Error, Reason, Result};
 use crate::sync::Mutex;
+use crate::time::WALL_RANGE_MS;
 
 /// Nanoseconds in a millisecond: durations are configured in milliseconds and ticks count nanoseconds.
 pub(crate) const NANOS_PER_MILLI: i64 = 1_000_000;
-
-/// First and last instant that has a four-digit year: 0001-01-01T00:00:00.000Z, 9999-12-31T23:59:59.999Z.
-pub(crate) const WALL_RANGE_MS: std::ops::RangeInclusive<i64> = -62_135_596_800_000..=253_402_300_799_999;
 
 /// One reading of both clocks of a store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,7 +42,7 @@ impl Clock {
     /// Both clocks in one reading.
     pub fn now(&self) -> Now {
         match self {
-            Self::System => Now { wall_ms: system_wall_ms(), tick_ns: system_tick_ns() },
+            Self::System => Now { wall_ms: system_ms(), tick_ns: system_tick_ns() },
             Self::Manual(clock) => clock.now(),
         }
     }
@@ -91,15 +89,11 @@ impl Clock {
             sleepers.push(sleeper);
         }
     }
-
-    /// Whether time passes by itself.
-    pub fn is_system(&self) -> bool {
-        matches!(self, Self::System)
-    }
 }
 
+/// The system's wall clock, whatever clock a store has.
 #[cfg(target_os = "linux")]
-fn system_wall_ms() -> i64 {
+pub(crate) fn system_ms() -> i64 {
     let now = rustix::time::clock_gettime(rustix::time::ClockId::Realtime);
     let ms = now.tv_sec.saturating_mul(1_000).saturating_add(now.tv_nsec / NANOS_PER_MILLI);
     ms.clamp(*WALL_RANGE_MS.start(), *WALL_RANGE_MS.end())
@@ -126,8 +120,9 @@ fn system_recent_tick_ns() -> i64 {
     system_tick_ns()
 }
 
+/// The system's wall clock, whatever clock a store has.
 #[cfg(not(target_os = "linux"))]
-fn system_wall_ms() -> i64 {
+pub(crate) fn system_ms() -> i64 {
     use std::time::{SystemTime, UNIX_EPOCH};
 
     let ms = match SystemTime::now().duration_since(UNIX_EPOCH) {

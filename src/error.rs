@@ -4,7 +4,6 @@
 #![forbid(unsafe_code)]
 
 pub use crate::reason::{Reason, Status};
-use crate::text::Text;
 
 /// Short for a result with this crate's error.
 pub type Result<T> = std::result::Result<T, Error>;
@@ -74,31 +73,26 @@ impl Error {
         self.0.key.as_deref()
     }
 
-    /// The error object of the C ABI.
-    pub fn to_json(&self) -> Text {
-        let details = &*self.0;
-        let mut text = Text::with_capacity(160 + details.response.as_ref().map_or(0, String::len));
-        text.push_str("{\"status\":");
-        text.push_json_string(details.reason.status().name());
-        text.push_str(",\"reason\":");
-        text.push_json_string(details.reason.name());
-        text.push_str(",\"message\":");
-        text.push_json_string(details.message);
-        if let Some(key) = &details.key {
-            text.push_str(",\"key\":");
-            text.push_json_string(key);
-        }
-        if let Some(limit) = details.limit {
-            text.push_str(",\"limit\":");
-            text.push_int(limit);
-        }
-        if let Some(response) = &details.response {
-            text.push_str(",\"response\":");
-            text.push_str(response);
-        }
-        text.push_str("}");
-        text
+    /// What happened, in fixed words.
+    pub fn message(&self) -> &'static str {
+        self.0.message
     }
+
+    /// The limit that was broken, if one was stated.
+    pub fn limit(&self) -> Option<u64> {
+        self.0.limit
+    }
+
+    /// The JSON-RPC response that a protocol host may send although the call failed.
+    pub fn response(&self) -> Option<&str> {
+        self.0.response.as_deref()
+    }
+}
+
+/// An error about the value of one member or parameter.
+#[cold]
+pub(crate) fn invalid(key: &str, message: &'static str) -> Error {
+    Error::new(Reason::InvalidValue, message).with_key(key)
 }
 
 impl std::fmt::Display for Error {

@@ -9,8 +9,7 @@ use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 use crate::clock::Wake;
-use crate::error::{Error, Reason, Result};
-use crate::options::invalid;
+use crate::error::{Error, Reason, Result, invalid};
 use crate::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use crate::sync::{Condvar, Mutex, RwLock};
 use crate::text::Text;

@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 use std::ops::RangeInclusive;
 
-use crate::error::{Error, Reason, Result};
+use crate::error::{Error, Reason, Result, invalid};
 use crate::json::{self, JsonMember, Kind, Value};
 
 /// Most bytes of an identifier, endpoint, partition, owner or name.
@@ -51,6 +51,7 @@ impl<'a> Object<'a> {
     }
 
     /// The same for a value that was validated before.
+    #[allow(dead_code, reason = "the next object within an object needs it")]
     pub fn from_value(value: Value<'a>, known: &'static [&'static str]) -> Result<Self> {
         let mut this = Self { known, values: [None; MOST_MEMBERS] };
         let mut unknown = None;
@@ -133,11 +134,6 @@ impl<'a> Object<'a> {
         check_name(&name, key)?;
         Ok(Some(name))
     }
-}
-
-/// An error about the value of one member.
-pub(crate) fn invalid(key: &str, message: &'static str) -> Error {
-    Error::new(Reason::InvalidValue, message).with_key(key)
 }
 
 /// Endpoints, partitions, owners and table names: any string of at most 1024 bytes without NUL.

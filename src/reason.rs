@@ -10,9 +10,11 @@ use std::ffi::CStr;
 macro_rules! closed_list {
     ($(#[$doc:meta])* $list:ident: $($(#[doc = $sentence:literal])+ $member:ident = $name:literal),+ $(,)?) => {
         $(#[$doc])*
+        #[allow(dead_code, reason = "a member may be for another platform or build")]
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         pub enum $list { $($(#[doc = $sentence])+ $member),+ }
 
+        #[allow(dead_code, reason = "what the header and `docs/errors.md` are made of is for their generator alone")]
         impl $list {
             /// Every member, in order.
             pub const ALL: &'static [$list] = &[$($list::$member),+];

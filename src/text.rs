@@ -22,17 +22,6 @@ impl Text {
         Self { block }
     }
 
-    /// The pieces in a row, in one allocation of the size that is needed.
-    #[inline]
-    pub fn concat<const N: usize>(pieces: &[&str; N]) -> Self {
-        let length: usize = pieces.iter().map(|piece| piece.len()).sum();
-        let mut this = Self::with_capacity(length);
-        for piece in pieces {
-            this.push_str(piece);
-        }
-        this
-    }
-
     /// Appends `text` as it is.
     #[inline]
     pub fn push_str(&mut self, text: &str) {
@@ -86,13 +75,8 @@ impl Text {
     }
 
     /// Length in bytes.
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.block.len() - Self::HEADER
-    }
-
-    /// Whether nothing was appended yet.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
     }
 
     /// The text so far.

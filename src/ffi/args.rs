@@ -6,8 +6,7 @@ use std::ffi::{CStr, c_char};
 use std::ptr;
 use std::time::Duration;
 
-use super::events::TASKHOLD_WAIT_FOREVER;
-use super::string;
+use super::block::hand_out;
 use crate::error::{Error, Reason, Result};
 use crate::text::Text;
 
@@ -75,7 +74,7 @@ impl Out<*mut c_char> {
     #[inline]
     pub(super) fn give(self, text: Text) {
         if self.is_wanted() {
-            self.set(string::hand_out(text));
+            self.set(hand_out(text));
         }
     }
 
@@ -83,7 +82,7 @@ impl Out<*mut c_char> {
     #[inline]
     pub(super) fn give_with(self, text: impl FnOnce() -> Text) {
         if self.is_wanted() {
-            self.set(string::hand_out(text()));
+            self.set(hand_out(text()));
         }
     }
 
@@ -134,9 +133,12 @@ pub(super) unsafe fn optional_text<'a>(name: &str, pointer: *const c_char) -> Re
     unsafe { text(name, pointer) }.map(Some)
 }
 
+/// The timeout that never ends.
+pub(super) const WAIT_FOREVER: u32 = u32::MAX;
+
 /// The time to wait; `None` is for ever.
 pub(super) fn timeout(timeout_ms: u32) -> Option<Duration> {
-    (timeout_ms != TASKHOLD_WAIT_FOREVER).then(|| Duration::from_millis(timeout_ms.into()))
+    (timeout_ms != WAIT_FOREVER).then(|| Duration::from_millis(timeout_ms.into()))
 }
 
 /// The refusal of a NULL where something must stand.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::args::Out;
 use super::guard::guard;
-use super::handle::{self, Handle, Table};
+use super::handle::{self, Handle, HandleTable};
 use super::status::taskhold_status;
 use crate::clock::ManualClock;
 
@@ -18,8 +18,8 @@ impl Handle for taskhold_clock {
     type Object = Arc<ManualClock>;
     const KIND: u8 = 1;
 
-    fn table() -> &'static Table<Self::Object> {
-        static TABLE: Table<Arc<ManualClock>> = Table::new();
+    fn table() -> &'static HandleTable<Self::Object> {
+        static TABLE: HandleTable<Arc<ManualClock>> = HandleTable::new();
         &TABLE
     }
 

@@ -3,9 +3,9 @@
 use std::ffi::c_char;
 use std::sync::Arc;
 
-use super::args::{Out, timeout};
+use super::args::{Out, WAIT_FOREVER, timeout};
 use super::guard::guard;
-use super::handle::{self, Handle, Table};
+use super::handle::{self, Handle, HandleTable};
 use super::status::taskhold_status;
 use crate::events::EventQueue;
 use crate::task::Subscription;
@@ -19,8 +19,8 @@ impl Handle for taskhold_subscription {
     type Object = Subscription;
     const KIND: u8 = 4;
 
-    fn table() -> &'static Table<Self::Object> {
-        static TABLE: Table<Subscription> = Table::new();
+    fn table() -> &'static HandleTable<Self::Object> {
+        static TABLE: HandleTable<Subscription> = HandleTable::new();
         &TABLE
     }
 
@@ -38,8 +38,8 @@ impl Handle for taskhold_events {
     type Object = Arc<EventQueue>;
     const KIND: u8 = 5;
 
-    fn table() -> &'static Table<Self::Object> {
-        static TABLE: Table<Arc<EventQueue>> = Table::new();
+    fn table() -> &'static HandleTable<Self::Object> {
+        static TABLE: HandleTable<Arc<EventQueue>> = HandleTable::new();
         &TABLE
     }
 
@@ -50,6 +50,8 @@ impl Handle for taskhold_events {
 
 /// How long to wait: without end.
 pub const TASKHOLD_WAIT_FOREVER: u32 = u32::MAX;
+
+const _: () = assert!(TASKHOLD_WAIT_FOREVER == WAIT_FOREVER);
 
 /// Ends a subscription: its function is not called any more once this returns, but for calls that run
 /// already; see taskhold_manager_subscribe() for when its user data is released.

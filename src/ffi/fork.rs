@@ -8,6 +8,9 @@ use crate::error::Result;
 
 static EPOCH: AtomicU64 = AtomicU64::new(0);
 
+/// How many handles of this process are open. In a new child that is none: what is open belongs to the parent.
+pub(super) static LIVE_HANDLES: AtomicU64 = AtomicU64::new(0);
+
 /// The number of forks between the process that first loaded the library and this one.
 #[inline]
 pub(super) fn epoch() -> u64 {
@@ -59,5 +62,5 @@ extern "C" fn before() {
 #[cfg(all(unix, not(miri)))]
 extern "C" fn in_child() {
     EPOCH.fetch_add(1, Ordering::Relaxed);
-    super::handle::forget_live_handles();
+    LIVE_HANDLES.store(0, Ordering::Relaxed);
 }

@@ -10,6 +10,7 @@ use super::fork;
 use super::status::{TASKHOLD_INTERNAL, TASKHOLD_OK, taskhold_status};
 use crate::error::{Error, Reason, Result};
 use crate::fault;
+use crate::text::Text;
 
 /// Runs the body of the export `name` and reports how it ended.
 ///
@@ -58,7 +59,7 @@ fn refuse(out_error: Out<*mut c_char>, error: &Error) -> taskhold_status {
     let reported = catch_unwind(AssertUnwindSafe(|| {
         let status = error.status().code();
         if out_error.is_wanted() {
-            out_error.give(error.to_json());
+            out_error.give(error_object(error));
         }
         status
     }));
@@ -66,6 +67,31 @@ fn refuse(out_error: Out<*mut c_char>, error: &Error) -> taskhold_status {
         discard(payload);
         TASKHOLD_INTERNAL
     })
+}
+
+/// What `out_error` gets (header, "Errors").
+fn error_object(error: &Error) -> Text {
+    let mut text = Text::with_capacity(160 + error.response().map_or(0, str::len));
+    text.push_str("{\"status\":");
+    text.push_json_string(error.status().name());
+    text.push_str(",\"reason\":");
+    text.push_json_string(error.reason().name());
+    text.push_str(",\"message\":");
+    text.push_json_string(error.message());
+    if let Some(key) = error.key() {
+        text.push_str(",\"key\":");
+        text.push_json_string(key);
+    }
+    if let Some(limit) = error.limit() {
+        text.push_str(",\"limit\":");
+        text.push_int(limit);
+    }
+    if let Some(response) = error.response() {
+        text.push_str(",\"response\":");
+        text.push_str(response);
+    }
+    text.push_str("}");
+    text
 }
 
 /// Drops a panic's payload, whose own drop may panic once more.

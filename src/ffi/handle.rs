@@ -1,5 +1,5 @@
 //! Handles. A handle is a token (kind, generation, slot) in the shape of a pointer, an address that no
-//! process has, and is never dereferenced. Each kind has a [`Table`] of slots; a look-up loads the slot's
+//! process has, and is never dereferenced. Each kind has a [`HandleTable`] of slots; a look-up loads the slot's
 //! entry and keeps it alive for the call without a lock and without a write to memory that threads of the
 //! same handle share. Everything here is lock-free, so that a fork at any moment leaves it usable.
 
@@ -24,23 +24,10 @@ pub(super) trait Handle: Sized + 'static {
     const KIND: u8;
 
     /// All handles of this kind.
-    fn table() -> &'static Table<Self::Object>;
+    fn table() -> &'static HandleTable<Self::Object>;
 
     /// Ends the object: wakes who waits in it. Calls that run finish.
     fn close(object: &Self::Object);
-}
-
-/// How many handles of this process are open.
-static LIVE: AtomicU64 = AtomicU64::new(0);
-
-pub(super) fn live_handles() -> u64 {
-    LIVE.load(Ordering::Relaxed)
-}
-
-/// In a new child: what is open belongs to the parent.
-#[cfg(all(unix, not(miri)))]
-pub(super) fn forget_live_handles() {
-    LIVE.store(0, Ordering::Relaxed);
 }
 
 /// Bits 63: 0, 62 to 56: kind, 55 to 32: generation, 31 to 0: slot.
@@ -79,7 +66,7 @@ struct Slot<T> {
     entry: ArcSwapOption<Entry<T>>,
     /// The generation given out last; 0 before the first.
     generation: AtomicU32,
-    /// The link of [`Table::free`] behind this slot.
+    /// The link of [`HandleTable::free`] behind this slot.
     next_free: AtomicU32,
 }
 
@@ -89,14 +76,14 @@ const CHUNKS: usize = 26;
 const MAXIMUM_SLOTS: u64 = FIRST_CHUNK * ((1 << CHUNKS) - 1);
 
 /// All handles of one kind. Slots are made in chunks, are reused, and are never freed.
-pub(super) struct Table<T> {
+pub(super) struct HandleTable<T> {
     chunks: [AtomicPtr<Slot<T>>; CHUNKS],
     /// How many slots were ever used.
     used: AtomicU64,
     free: FreeList,
 }
 
-impl<T> Table<T> {
+impl<T> HandleTable<T> {
     pub(super) const fn new() -> Self {
         Self {
             chunks: [const { AtomicPtr::new(ptr::null_mut()) }; CHUNKS],
@@ -196,7 +183,7 @@ pub(super) fn open<H: Handle>(object: H::Object) -> Result<*mut H> {
     let generation = slot.generation.load(Ordering::Relaxed) + 1;
     slot.generation.store(generation, Ordering::Relaxed);
     slot.entry.store(Some(Arc::new(Entry { generation, epoch: fork::epoch(), object })));
-    LIVE.fetch_add(1, Ordering::Relaxed);
+    fork::LIVE_HANDLES.fetch_add(1, Ordering::Relaxed);
     let token = Token { kind: H::KIND, generation, slot: index };
     Ok(ptr::without_provenance_mut(token.to_address()))
 }
@@ -232,7 +219,7 @@ pub(super) fn close<H: Handle>(handle: *mut H) -> Result<()> {
     };
     drop(before);
     if is_ours {
-        LIVE.fetch_sub(1, Ordering::Relaxed);
+        fork::LIVE_HANDLES.fetch_sub(1, Ordering::Relaxed);
         H::table().give_slot_back(index, slot);
         H::close(&held);
     }

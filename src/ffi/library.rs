@@ -1,10 +1,11 @@
 //! The library itself: versions, what it can do, and reading a value out of a JSON text.
 
 use std::ffi::{CStr, c_char};
+use std::sync::atomic::Ordering;
 
 use super::args::{Out, text};
+use super::fork::LIVE_HANDLES;
 use super::guard::{guard, guard_plain};
-use super::handle;
 use super::status::taskhold_status;
 use crate::a2a::{self, StateProvider};
 use crate::error::{Error, Reason, Result, Status};
@@ -107,7 +108,7 @@ fn describe() -> Result<Text> {
     push_object(&mut text, "limits", limits, Text::push_int);
     push_object(&mut text, "defaults", defaults, |text, options| text.push_str(options.as_str()));
     text.push_str(",\"liveHandles\":");
-    text.push_int(handle::live_handles());
+    text.push_int(LIVE_HANDLES.load(Ordering::Relaxed));
     text.push_str("}");
     Ok(text)
 }

@@ -78,7 +78,7 @@ pub unsafe extern "C" fn taskhold_manager_subscribe(
             return Err(null_argument("on_task_changed"));
         }
         subscription.require("out_subscription")?;
-        subscription.set(handle::open(manager.subscribe(callback)?)?);
+        subscription.set(handle::open(manager.subscribe(callback))?);
         Ok(())
     })
 }

@@ -8,8 +8,7 @@ use super::guard::guard;
 use super::handle;
 use super::manager::taskhold_manager;
 use super::status::taskhold_status;
-use crate::error::Result;
-use crate::options::invalid;
+use crate::error::{Result, invalid};
 use crate::task::Rendering;
 
 /// Rendering: the flat `CreateTaskResult` (`resultType` "task").

@@ -4,7 +4,7 @@
 //! written for C: `include/taskhold.h` is generated from it by `tests/header.rs`, which also has its order.
 //!
 //! Unsafe code comes in three kinds, each in one place: pointers given by the host ([`args`]), strings that
-//! go out and come back ([`string`]), and slots that live for ever ([`handle`]).
+//! go out and come back ([`block`]), and slots that live for ever ([`handle`]).
 
 #![allow(
     clippy::doc_markdown,
@@ -15,6 +15,7 @@
 )]
 
 mod args;
+mod block;
 mod callback;
 mod fork;
 #[cfg(all(feature = "sqlite", target_os = "linux"))]
@@ -36,15 +37,8 @@ pub mod status;
 pub mod store;
 pub mod string;
 
-pub use self::clock::*;
-pub use self::events::*;
-pub use self::library::*;
-pub use self::manager::*;
-pub use self::manager_events::*;
-pub use self::manager_protocol::*;
-pub use self::manager_worker::*;
-pub use self::session_store::*;
-pub use self::state_provider::*;
-pub use self::status::*;
-pub use self::store::*;
-pub use self::string::*;
+#[cfg(feature = "internals")]
+pub use self::{
+    clock::*, events::*, library::*, manager::*, manager_events::*, manager_protocol::*, manager_worker::*,
+    session_store::*, state_provider::*, status::*, store::*, string::*,
+};

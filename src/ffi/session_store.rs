@@ -4,7 +4,7 @@ use std::ffi::c_char;
 
 use super::args::{Out, optional_text, text};
 use super::guard::guard;
-use super::handle::{self, Handle, Table};
+use super::handle::{self, Handle, HandleTable};
 use super::status::taskhold_status;
 use super::store::taskhold_store;
 use crate::session::SessionStore;
@@ -26,8 +26,8 @@ impl Handle for taskhold_session_store {
     type Object = SessionStore;
     const KIND: u8 = 6;
 
-    fn table() -> &'static Table<Self::Object> {
-        static TABLE: Table<SessionStore> = Table::new();
+    fn table() -> &'static HandleTable<Self::Object> {
+        static TABLE: HandleTable<SessionStore> = HandleTable::new();
         &TABLE
     }
 

@@ -5,7 +5,7 @@ use std::ffi::c_char;
 use super::args::{Out, optional_text, text};
 use super::events::taskhold_events;
 use super::guard::guard;
-use super::handle::{self, Handle, Table};
+use super::handle::{self, Handle, HandleTable};
 use super::status::taskhold_status;
 use super::store::taskhold_store;
 use crate::a2a::{Liveness, StateProvider};
@@ -20,8 +20,8 @@ impl Handle for taskhold_state_provider {
     type Object = StateProvider;
     const KIND: u8 = 7;
 
-    fn table() -> &'static Table<Self::Object> {
-        static TABLE: Table<StateProvider> = Table::new();
+    fn table() -> &'static HandleTable<Self::Object> {
+        static TABLE: HandleTable<StateProvider> = HandleTable::new();
         &TABLE
     }
 

@@ -5,7 +5,7 @@ use std::ffi::c_char;
 use super::args::{Out, optional_text};
 use super::clock::taskhold_clock;
 use super::guard::guard;
-use super::handle::{self, Handle, Table};
+use super::handle::{self, Handle, HandleTable};
 use super::status::taskhold_status;
 use crate::clock::Clock;
 use crate::store::Store;
@@ -19,8 +19,8 @@ impl Handle for taskhold_store {
     type Object = Store;
     const KIND: u8 = 2;
 
-    fn table() -> &'static Table<Self::Object> {
-        static TABLE: Table<Store> = Table::new();
+    fn table() -> &'static HandleTable<Self::Object> {
+        static TABLE: HandleTable<Store> = HandleTable::new();
         &TABLE
     }
 

@@ -1,28 +1,9 @@
-//! Strings that go to the host and come back to be freed. The host gets a pointer behind a small header,
-//! which holds what is needed to rebuild the allocation: no length is ever computed from what the host may
-//! have done to the text, and no byte is copied on the way out.
+//! Strings that the host gives back.
 
 use std::ffi::c_char;
 
+use super::block::take_back;
 use super::guard::guard_plain;
-use crate::text::Text;
-
-/// Bytes of the capacity at the front of the header. The rest of it keeps the text aligned.
-const CAPACITY_BYTES: usize = size_of::<usize>();
-
-const _: () = assert!(CAPACITY_BYTES <= Text::HEADER);
-
-/// Turns `text` into a NUL-terminated string that [`taskhold_string_free`] frees. The text holds no U+0000:
-/// JSON escapes it, and whoever hands out a decoded string refuses it first.
-pub(super) fn hand_out(text: Text) -> *mut c_char {
-    let mut block = text.into_block();
-    block.push(0);
-    let mut block = std::mem::ManuallyDrop::new(block);
-    let capacity = block.capacity();
-    block[..CAPACITY_BYTES].copy_from_slice(&capacity.to_ne_bytes());
-    // SAFETY: a block begins with `Text::HEADER` bytes, so the result is inside it.
-    unsafe { block.as_mut_ptr().add(Text::HEADER) }.cast()
-}
 
 /// Frees a string that this library handed out through a `char **`.
 ///
@@ -35,15 +16,8 @@ pub unsafe extern "C" fn taskhold_string_free(string: *mut c_char) {
         if string.is_null() {
             return;
         }
-        // SAFETY: the host passes what `hand_out` gave it, once (@param string). `hand_out` made the pointer
-        // from a whole Vec<u8> by adding `Text::HEADER`, so the block begins there, and put the Vec's capacity
-        // at its front; the header is before the text, so whatever the host wrote to its string left it alone.
-        // A length of 0 is within any capacity and u8 needs no drop.
-        unsafe {
-            let block = string.cast::<u8>().sub(Text::HEADER);
-            let capacity = usize::from_ne_bytes(block.cast::<[u8; CAPACITY_BYTES]>().read());
-            drop(Vec::from_raw_parts(block, 0, capacity));
-        }
+        // SAFETY: the host passes what `hand_out` gave it, once (@param string).
+        unsafe { take_back(string) };
     });
 }
 
@@ -51,7 +25,9 @@ pub unsafe extern "C" fn taskhold_string_free(string: *mut c_char) {
 mod tests {
     use std::ffi::CStr;
 
+    use super::super::block::hand_out;
     use super::*;
+    use crate::text::Text;
 
     #[test]
     fn a_string_crosses_unchanged_and_is_freed_whatever_the_host_wrote_into_it() {

@@ -2,8 +2,7 @@
 
 #![forbid(unsafe_code)]
 
-use crate::error::Result;
-use crate::options::invalid;
+use crate::error::{Result, invalid};
 
 use super::{Kind, Value};
 

@@ -6,9 +6,9 @@
 use std::borrow::Cow;
 
 use super::creation::Creation;
-use crate::error::{Error, Reason, Result};
+use crate::error::{Error, Reason, Result, invalid};
 use crate::json::{self, DEFAULT_MAXIMUM_PAYLOAD_BYTES, Kind, Value};
-use crate::options::{check_identifier, check_name, invalid};
+use crate::options::{check_identifier, check_name};
 use crate::text::Text;
 use crate::time::{format_timestamp, parse_timestamp};
 

@@ -133,6 +133,10 @@ pub struct TaskQuery<'a> {
     /// Only tasks of this endpoint.
     pub endpoint: Option<&'a str>,
     /// Only tasks of this partition; `Some(None)` is the anonymous one.
+    #[allow(
+        clippy::option_option,
+        reason = "no filter, the anonymous partition, and a named one are three things"
+    )]
     pub partition: Option<Option<&'a str>>,
     /// Only tasks created after the one with this sequence number; 0 starts at the oldest.
     pub after: u64,

@@ -7,9 +7,9 @@ use std::sync::Arc;
 
 use super::capabilities::ClientCapabilities;
 use super::input::InputKind;
-use crate::error::{Error, Reason, Result};
+use crate::error::{Error, Reason, Result, invalid};
 use crate::json::{self, DEFAULT_MAXIMUM_PAYLOAD_BYTES, Kind, Value};
-use crate::options::{Object, check_name, invalid};
+use crate::options::{Object, check_name};
 use crate::store::{Claim, TaskCreation, TaskRow};
 
 /// Room for the members of a creation that are no payloads, and for its punctuation and white space.

@@ -6,9 +6,9 @@
 use std::borrow::Cow;
 
 use super::render;
-use crate::error::{Error, Reason, Result};
+use crate::error::{Error, Reason, Result, invalid};
 use crate::json::DEFAULT_MAXIMUM_PAYLOAD_BYTES;
-use crate::options::{Object, invalid};
+use crate::options::Object;
 use crate::store::{TaskQuery, TaskStatus, TaskTable};
 use crate::text::Text;
 

@@ -299,8 +299,8 @@ impl TaskManager {
         Ok(())
     }
 
-    pub fn subscribe(&self, subscriber: Arc<dyn Subscriber>) -> Result<Subscription> {
-        Ok(self.subscribers.add(subscriber))
+    pub fn subscribe(&self, subscriber: Arc<dyn Subscriber>) -> Subscription {
+        self.subscribers.add(subscriber)
     }
 
     pub fn open_events(&self, capacity: u32) -> Result<Arc<EventQueue>> {

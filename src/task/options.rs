@@ -4,9 +4,9 @@
 #![forbid(unsafe_code)]
 
 use super::transitions::Preconditions;
-use crate::error::Result;
+use crate::error::{Result, invalid};
 use crate::json::{DEFAULT_MAXIMUM_PAYLOAD_BYTES, Kind};
-use crate::options::{MAXIMUM_DURATION_MS, Object, invalid};
+use crate::options::{MAXIMUM_DURATION_MS, Object};
 use crate::text::Text;
 
 pub(crate) const DEFAULT_NAME: &str = "default";

@@ -143,8 +143,9 @@ pub(super) fn handle_request(
     capabilities: Option<ClientCapabilities<'_>>,
     request: &[u8],
 ) -> Result<Option<Text>> {
-    let parsed = simdutf8::basic::from_utf8(request).map(|text| json::parse(text, u64::MAX));
-    let Ok(Ok(value)) = parsed else { return Ok(Some(RpcError::Parse.response("null"))) };
+    let Ok(value) = json::parse_bytes(request, u64::MAX) else {
+        return Ok(Some(RpcError::Parse.response("null")));
+    };
     let request = match Request::of(value) {
         Ok(request) => request,
         Err(id) => return Ok(Some(RpcError::InvalidRequest.response(id))),

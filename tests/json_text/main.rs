@@ -260,7 +260,7 @@ fn sizes_are_bounded_before_anything_is_read() {
         if let Some(limit) = length.checked_sub(1) {
             let error = json::parse(text, limit).unwrap_err();
             assert_eq!((error.reason(), error.status()), (Reason::PayloadTooLarge, Status::LimitExceeded));
-            assert!(error.to_json().as_str().contains(&format!("\"limit\":{limit}")));
+            assert_eq!(error.limit(), Some(limit));
         }
     }
 }
@@ -285,8 +285,8 @@ fn bytes_must_be_utf8() {
 #[test]
 fn refusals_say_nothing_of_the_text() {
     for text in ["{\"secret\":1,\"secret\":2}", "[\"secret\"", "{\"secret\":\"\\ud800\"}", &"[".repeat(129)] {
-        let json = refusal(text).to_json();
-        assert!(!json.as_str().contains("secret") && !json.as_str().contains("[["), "{}", json.as_str());
+        let refusal = format!("{:?}", refusal(text));
+        assert!(!refusal.contains("secret") && !refusal.contains("[["), "{refusal}");
     }
 }
 
@@ -313,7 +313,7 @@ fn nesting_is_bounded_without_recursion() {
         ] {
             let error = refusal(&text);
             assert_eq!((error.reason(), error.status()), (Reason::NestingTooDeep, Status::LimitExceeded));
-            assert!(error.to_json().as_str().contains("\"limit\":128"));
+            assert_eq!(error.limit(), Some(128));
         }
         // Depth is what is open at one place, not how many containers there are.
         accepted(&format!("[{}0]", "[],{\"a\":[[]]},".repeat(1000)));

@@ -132,13 +132,13 @@ fn a_session_that_could_not_be_handed_back_is_not_created() {
     let (_world, sessions) = world("{}");
     let filler =
         |bytes: usize| format!(r#"{{"sessionId":"s","sessionContext":{{"a":"{}"}}}}"#, "x".repeat(bytes));
-    let small = sessions.create("/mcp", Some(&filler(0))).unwrap().unwrap().len();
+    let small = sessions.create("/mcp", Some(&filler(0))).unwrap().unwrap().as_str().len();
     sessions.delete_by_session_id("s").unwrap();
     let error = sessions.create("/mcp", Some(&filler(LIMIT - small + 1))).unwrap_err();
     assert_eq!((error.reason(), error.status()), (Reason::PayloadTooLarge, Status::LimitExceeded));
     assert!(!is_there(&sessions, "s"));
     let largest = sessions.create("/mcp", Some(&filler(LIMIT - small))).unwrap().unwrap();
-    assert_eq!(largest.len(), LIMIT);
+    assert_eq!(largest.as_str().len(), LIMIT);
     let updated = largest.as_str().replace(r#""version":0"#, r#""version":1"#);
     assert!(sessions.replace(largest.as_str(), &updated).unwrap());
 }

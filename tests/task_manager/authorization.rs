@@ -17,7 +17,7 @@ fn create_for(manager: &TaskManager, endpoint: &str, partition: Option<&str>) ->
 
 /// Everything that a caller can try on a task, as texts to compare.
 fn tries(manager: &TaskManager, endpoint: &str, partition: Option<&str>, id: &str) -> Vec<String> {
-    let told = |result: Result<String>| result.unwrap_or_else(|error| error.to_json().as_str().to_owned());
+    let told = |result: Result<String>| result.unwrap_or_else(|error| format!("{error:?}"));
     let mut all = vec![
         told(
             manager

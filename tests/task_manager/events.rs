@@ -40,7 +40,7 @@ impl Subscriber for Log {
 fn each_observable_change_is_announced_once_and_a_no_op_never() {
     let (_house, manager) = manager();
     let (events, log) = (manager.open_events(100).unwrap(), Arc::new(Log::default()));
-    let _subscription = manager.subscribe(Arc::clone(&log) as Arc<dyn Subscriber>).unwrap();
+    let _subscription = manager.subscribe(Arc::clone(&log) as Arc<dyn Subscriber>);
     let id = create(&manager);
     let expect = |step: &str, kinds: &[&str]| {
         assert_eq!(drained(&events, &id), kinds, "{step}");
@@ -85,7 +85,7 @@ fn subscribers_belong_to_a_manager_and_queues_to_the_table() {
     let house = House::new();
     let (one, same, other) = (house.manager("{}"), house.manager("{}"), house.manager(r#"{"name":"o"}"#));
     let log = Arc::new(Log::default());
-    let subscription = one.subscribe(Arc::clone(&log) as Arc<dyn Subscriber>).unwrap();
+    let subscription = one.subscribe(Arc::clone(&log) as Arc<dyn Subscriber>);
     let (events, elsewhere) = (one.open_events(10).unwrap(), other.open_events(10).unwrap());
     let id = create(&same);
     assert_eq!(drained(&events, &id), ["changed"]);
@@ -133,7 +133,7 @@ fn a_subscriber_sees_the_change_and_may_call_anything() {
         seen: Mutex::default(),
         subscription: OnceLock::new(),
     });
-    let subscription = manager.subscribe(Arc::clone(&meddler) as Arc<dyn Subscriber>).unwrap();
+    let subscription = manager.subscribe(Arc::clone(&meddler) as Arc<dyn Subscriber>);
     assert!(meddler.subscription.set(subscription).is_ok());
     let id = create(&manager);
     assert_eq!(*meddler.seen.lock().unwrap(), [1, 2]);

@@ -14,8 +14,8 @@ macro_rules! kind {
             type Object = $object;
             const KIND: u8 = $kind;
 
-            fn table() -> &'static Table<Self::Object> {
-                static TABLE: Table<$object> = Table::new();
+            fn table() -> &'static HandleTable<Self::Object> {
+                static TABLE: HandleTable<$object> = HandleTable::new();
                 &TABLE
             }
 
@@ -123,7 +123,7 @@ fn every_index_has_one_place_in_its_chunk() {
         let count = FIRST_CHUNK << chunk;
         for offset in [0, 1, count - 1] {
             let Ok(index) = u32::try_from(index + offset) else { continue };
-            assert_eq!(Table::<u32>::place(index), (chunk, offset as usize));
+            assert_eq!(HandleTable::<u32>::place(index), (chunk, offset as usize));
         }
         index += count;
     }
@@ -170,8 +170,8 @@ fn racing_look_ups_closes_and_opens_never_mix_objects_up() {
         type Object = Object;
         const KIND: u8 = 7;
 
-        fn table() -> &'static Table<Object> {
-            static TABLE: Table<Object> = Table::new();
+        fn table() -> &'static HandleTable<Object> {
+            static TABLE: HandleTable<Object> = HandleTable::new();
             &TABLE
         }
 

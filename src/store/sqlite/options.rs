@@ -4,9 +4,9 @@
 
 use std::time::Duration;
 
-use crate::error::Result;
+use crate::error::{Result, invalid};
 use crate::json::DEFAULT_MAXIMUM_PAYLOAD_BYTES;
-use crate::options::{Object, invalid};
+use crate::options::Object;
 
 const DEFAULT_BUSY_TIMEOUT_MS: u64 = 5000;
 /// An hour: nobody waits longer for a lock on purpose.

@@ -349,10 +349,8 @@ impl<R: SqlRow> SqlTable<R> {
     }
 }
 
-/// The system's time, by which leases between processes run whatever clock the store has.
-pub(super) fn system_ms() -> i64 {
-    crate::clock::Clock::System.now().wall_ms
-}
+/// Leases between processes run by the system's time, whatever clock the store has.
+pub(super) use crate::clock::system_ms;
 
 impl<R: SqlRow> Table<R> for SqlTable<R> {
     fn read(&self, id: &str, visit: &mut dyn FnMut(&R)) -> Result<bool> {

@@ -210,7 +210,7 @@ fn subscribers_end() {
     let (_, manager, id) = manager("{}");
     let (calls, running, drops) = <(Arc<AtomicUsize>, Arc<AtomicUsize>, Arc<AtomicUsize>)>::default();
     let counting = Counting { calls: calls.clone(), running: running.clone(), drops: drops.clone() };
-    let subscription = Arc::new(manager.subscribe(Arc::new(counting)).unwrap());
+    let subscription = Arc::new(manager.subscribe(Arc::new(counting)));
     let publishers: Vec<_> = (0..2)
         .map(|_| {
             let (manager, id) = (Arc::clone(&manager), id.clone());

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 
 use shuttle::thread;
 
-use super::handle::{Handle, Table, close, get, open};
+use super::handle::{Handle, HandleTable, close, get, open};
 use crate::Model;
 use crate::error::Reason;
 
@@ -20,11 +20,11 @@ pub const ALL: &[Model] = &[
 
 thread_local! {
     /// The table of this run. All threads of a model are run by one thread of the system.
-    static TABLE: Cell<Option<&'static Table<Object>>> = const { Cell::new(None) };
+    static TABLE: Cell<Option<&'static HandleTable<Object>>> = const { Cell::new(None) };
 }
 
 fn begin() {
-    TABLE.set(Some(Box::leak(Box::new(Table::new()))));
+    TABLE.set(Some(Box::leak(Box::new(HandleTable::new()))));
 }
 
 /// Counts how often it was closed and dropped.
@@ -47,7 +47,7 @@ impl Handle for Kind {
     type Object = Object;
     const KIND: u8 = 1;
 
-    fn table() -> &'static Table<Object> {
+    fn table() -> &'static HandleTable<Object> {
         TABLE.get().expect("the run has begun")
     }
 
