@@ -1,5 +1,6 @@
 //! Documents name the tests that show what they say: they must be there. A name in backticks is a file in `tests`, or
-//! a test in the file named before it or beside the code; a vector is named in quotes.
+//! a test in the file named before it or beside the code; a vector is named in quotes. Python's tests are in
+//! `bindings/python/tests`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -29,8 +30,11 @@ fn all_below(folder: &Path) -> String {
     text
 }
 
-/// The test program `name`, with the modules in the folder of its name.
+/// The test program `name`, with the modules in the folder of its name; `test_….py` is one of Python's.
 fn program(name: &str) -> Option<String> {
+    if Path::new(name).extension().is_some_and(|extension| extension == "py") {
+        return Some(read(&root().join("bindings/python/tests").join(name)));
+    }
     let (file, folder) = (root().join(format!("tests/{name}.rs")), root().join(format!("tests/{name}")));
     let text = [file.exists().then(|| read(&file)), folder.is_dir().then(|| all_below(&folder))];
     let text: Vec<String> = text.into_iter().flatten().collect();
@@ -58,7 +62,9 @@ fn checked(document: &str, heading: &str) -> usize {
             } else if name.contains('_') && !name.contains('.') {
                 let function = format!("fn {name}()");
                 assert!(
-                    source.contains(&function) || unit_tests.contains(&function),
+                    source.contains(&function)
+                        || source.contains(&format!("def {name}("))
+                        || unit_tests.contains(&function),
                     "there is no test {name}"
                 );
                 named += 1;

@@ -76,7 +76,7 @@ def test_each_status_has_its_exception() -> None:
 
 def test_every_function_is_a_method_with_its_twins() -> None:
     """Each function of a system is a method with the function's name and an `…_async` twin."""
-    classes = {
+    classes: dict[str, type[Any]] = {
         "manager": taskhold.TaskManager,
         "session_store": taskhold.SessionStore,
         "state_provider": taskhold.StateProvider,

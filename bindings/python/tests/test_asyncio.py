@@ -8,7 +8,9 @@ import os
 import sys
 import threading
 import time
+import weakref
 from collections.abc import Callable, Coroutine
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +19,7 @@ import pytest
 import taskhold
 from running import environment, steady
 from taskhold import ClosedError, ManualClock, NotFoundError, StateProvider, Store, TaskManager
-from taskhold._async import offload
+from taskhold._async import Pool
 
 
 def run(main: Callable[[], Coroutine[Any, Any, None]]) -> None:
@@ -325,7 +327,8 @@ def test_the_loop_goes_on_while_others_wait() -> None:
         following = asyncio.create_task(follow())
         ids = [new(tasks) for _ in range(200)]
         waiting = [asyncio.create_task(tasks.wait_task_async(task_id, 1, timeout=30)) for task_id in ids]
-        slow = [asyncio.create_task(offload(lambda: time.sleep(0.3))) for _ in range(16)]
+        pool = Pool()
+        slow = [asyncio.create_task(pool.run(lambda: time.sleep(0.3))) for _ in range(16)]
 
         def change() -> None:
             for task_id in ids:
@@ -351,7 +354,7 @@ def test_a_cancelled_await_of_a_durable_call_still_commits() -> None:
     async def main() -> None:
         tasks = TaskManager()
         # As on a durable store: calls go through the pool.
-        tasks._inline = False
+        tasks._pool = pool = Pool()
         task_id = new(tasks)
         begun, go_on = threading.Event(), threading.Event()
 
@@ -360,7 +363,7 @@ def test_a_cancelled_await_of_a_durable_call_still_commits() -> None:
             go_on.wait(10)
 
         for _ in range(8):
-            asyncio.get_running_loop().create_task(offload(block))
+            asyncio.get_running_loop().create_task(pool.run(block))
         await asyncio.to_thread(begun.wait, 10)
         # All threads of the pool are busy, so this call has not begun when it is cancelled.
         completing = asyncio.create_task(tasks.complete_task_async(task_id, {"kept": True}))
@@ -379,7 +382,7 @@ def test_a_cancelled_await_of_a_durable_call_still_commits() -> None:
 def test_calls_in_the_pool_give_results_and_errors() -> None:
     async def main() -> None:
         tasks = TaskManager()
-        tasks._inline = False
+        tasks._pool = Pool()
         record = await tasks.create_task_async("/mcp", {})
         task_id = record["task"]["taskId"]
         assert await tasks.find_task_async(task_id) == record
@@ -404,7 +407,7 @@ def test_a_loop_that_ends_before_its_call() -> None:
         done.set()
 
     async def main() -> None:
-        asyncio.get_running_loop().create_task(offload(work))
+        asyncio.get_running_loop().create_task(Pool().run(work))
         await asyncio.sleep(0)
 
     asyncio.run(main())
@@ -436,6 +439,50 @@ def test_waits_come_and_go_without_growth() -> None:
         assert taskhold.describe()["liveHandles"] == handles + 1
 
     run(main)
+
+
+def test_what_a_client_sent_does_not_end_a_wait() -> None:
+    """An integer of more digits than Python converts, in the record that is waited for."""
+
+    async def main() -> None:
+        tasks = TaskManager()
+        task_id = tasks.create_task_json("/mcp", f'{{"arguments": {{"n": {"9" * 5000}}}}}')
+        task_id = taskhold.json_get(task_id, "/task/taskId") or ""
+        waiting = asyncio.create_task(tasks.wait_task_json_async(task_id, 1))
+        await settled()
+        tasks.complete_task(task_id, {})
+        assert taskhold.json_get(await waiting, "/revision") == "2"
+
+    run(main)
+
+
+@pytest.mark.parametrize("kind", ["task", "event"])
+def test_a_loop_that_is_closed_while_somebody_waits_goes_with_its_descriptors(kind: str) -> None:
+    with TaskManager() as tasks, tasks.open_events() as events:
+        task_id = new(tasks)
+        events.next(0)
+        gone: list[weakref.ref[Any]] = []
+
+        def once() -> None:
+            loop = asyncio.new_event_loop()
+            wait: Coroutine[Any, Any, Any]
+            wait = tasks.wait_task_async(task_id, 1) if kind == "task" else events.next_async()
+            waiting = loop.create_task(wait)
+            loop.run_until_complete(settled())
+            assert not waiting.done()
+            loop.set_exception_handler(lambda *_: None)  # "Task was destroyed but it is pending!"
+            loop.close()
+            gone.append(weakref.ref(loop))
+
+        events.fd()  # The queue's own descriptor stays.
+        gc.collect()
+        before = os.listdir("/proc/self/fd"), taskhold.describe()["liveHandles"]
+        for _ in range(3):
+            once()
+        gc.collect()
+        gc.collect()  # What the first one found closes others.
+        assert [loop() for loop in gone] == [None] * 3
+        assert (len(os.listdir("/proc/self/fd")), taskhold.describe()["liveHandles"]) == (len(before[0]), before[1])
 
 
 DURABLE = pytest.mark.skipif(
@@ -485,6 +532,66 @@ def test_the_loop_goes_on_while_a_durable_store_is_locked(tmp_path: Path) -> Non
         return max(gaps)
 
     steady(lambda: asyncio.run(asyncio.wait_for(main(), 60)))
+
+
+@DURABLE
+def test_a_locked_store_holds_up_no_other(tmp_path: Path) -> None:
+    async def main() -> None:
+        locked = await TaskManager.open_async(tmp_path / "locked.db")
+        other = await TaskManager.open_async(tmp_path / "other.db")
+        locker = await asyncio.create_subprocess_exec(
+            sys.executable,
+            "-c",
+            LOCKER,
+            tmp_path / "locked.db",
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+        )
+        assert locker.stdout is not None
+        assert await locker.stdout.readline() == b"locked\n"
+        held_up = [asyncio.create_task(locked.create_task_async("/mcp", {})) for _ in range(20)]
+        await settled()
+        await asyncio.wait_for(asyncio.gather(*(other.create_task_async("/mcp", {}) for _ in range(20))), 4)
+        await asyncio.wait_for(TaskManager.open_async(tmp_path / "third.db"), 4)
+        assert not any(one.done() for one in held_up)
+        await locker.communicate(b"\n")
+        await asyncio.gather(*held_up)
+
+    asyncio.run(asyncio.wait_for(main(), 60))
+
+
+@DURABLE
+def test_the_threads_of_a_store_may_be_the_users(tmp_path: Path) -> None:
+    async def main() -> None:
+        with ThreadPoolExecutor(1, thread_name_prefix="mine") as mine:
+            store = await Store.open_async(tmp_path / "store.db", executor=mine)
+            tasks = await TaskManager.open_async(store)
+            before = threading.active_count()
+            await asyncio.gather(*(tasks.create_task_async("/mcp", {}) for _ in range(5)))
+            assert threading.active_count() == before
+            assert [thread.name for thread in threading.enumerate()].count("mine_0") == 1
+            tasks.close()
+            store.close()
+
+    asyncio.run(main())
+
+
+@DURABLE
+def test_the_threads_of_a_store_go_with_it(tmp_path: Path) -> None:
+    def pooled() -> int:
+        return sum(thread.name.startswith("taskhold") for thread in threading.enumerate())
+
+    async def main() -> None:
+        tasks = await TaskManager.open_async(tmp_path / "store.db")
+        await asyncio.gather(*(tasks.create_task_async("/mcp", {}) for _ in range(5)))
+
+    before = pooled()
+    asyncio.run(main())
+    deadline = time.monotonic() + 10
+    while pooled() > before:
+        gc.collect()
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
 
 
 @DURABLE

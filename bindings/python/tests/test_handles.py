@@ -211,14 +211,15 @@ def test_a_fork_with_asyncio_calls_in_the_parents_pool() -> None:
     succeeds(
         """
         import asyncio, os, taskhold, warnings
-        from taskhold._async import offload
+        from taskhold._async import Pool
         warnings.simplefilter("ignore", DeprecationWarning)
-        asyncio.run(offload(lambda: 1))
+        pool = Pool()
+        asyncio.run(pool.run(lambda: 1))
         child = os.fork()
         if child == 0:
-            os._exit(0 if asyncio.run(offload(lambda: 41)) == 41 else 3)
+            os._exit(0 if asyncio.run(pool.run(lambda: 41)) == 41 else 3)
         assert os.waitpid(child, 0)[1] == 0
-        assert asyncio.run(offload(lambda: 2)) == 2
+        assert asyncio.run(pool.run(lambda: 2)) == 2
         """
     )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from datetime import timedelta
 from decimal import Decimal
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 
 import taskhold
 from taskhold import InvalidArgumentError, LimitExceededError, Rendering, TaskManager
+from taskhold._errors import from_native
 
 CLIENT: dict[str, Any] = {"extensions": {"io.modelcontextprotocol/tasks": {}}}
 
@@ -118,7 +120,7 @@ def test_a_payload_is_one_value_and_smuggles_nothing_in(tasks: TaskManager, smug
     for call in (
         lambda: tasks.create_task("/mcp", smuggled),
         lambda: tasks.create_task("/mcp", {}, metadata=smuggled),
-        lambda: tasks.render_task("/mcp", None, task_id, Rendering.NOTIFICATION, subscription_id=smuggled),
+        lambda: tasks.render_task("/mcp", None, task_id, Rendering.NOTIFICATION, client_capabilities=smuggled),
         lambda: taskhold.SessionStore().create("/mcp", session_context=smuggled),
     ):
         with pytest.raises(InvalidArgumentError) as refused:
@@ -165,6 +167,73 @@ def test_a_clients_request_is_always_answered(tasks: TaskManager, request_: Any)
     response = tasks.handle_request("/mcp", None, request_, client_capabilities=CLIENT)
     assert response is not None
     assert response["error"]["code"] == -32700
+
+
+@pytest.mark.parametrize("subscription", ["7", "abc", '"x"', 7, "{}"])
+def test_a_subscription_id_is_a_value_whatever_it_looks_like(tasks: TaskManager, subscription: Any) -> None:
+    task_id = new(tasks)
+    message = tasks.render_task("/mcp", None, task_id, Rendering.NOTIFICATION, subscription_id=subscription).value
+    assert message["params"]["_meta"]["io.modelcontextprotocol/subscriptionId"] == subscription
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda tasks, other: tasks.find_task(other),
+        lambda tasks, other: tasks.complete_task(other, {}),
+        lambda tasks, other: tasks.cancel_task("x", other),
+        lambda tasks, other: tasks.find_authorized_task(other, None, "x"),
+        lambda tasks, other: tasks.find_authorized_task("/mcp", other, "x"),
+        lambda tasks, other: tasks.wait_task(other, timeout=0),
+        lambda tasks, other: taskhold.SessionStore().find_by_session_id(other),
+        lambda tasks, other: taskhold.StateProvider().get_task(None, other),
+        lambda tasks, other: taskhold.json_get("{}", other),
+        lambda tasks, other: taskhold.Store(other),
+    ],
+)
+@pytest.mark.parametrize("other", [7, b"x", ["x"], object()])
+def test_a_text_that_is_no_str_is_a_type_error(
+    tasks: TaskManager, call: Callable[[TaskManager, Any], Any], other: Any
+) -> None:
+    with pytest.raises(TypeError, match=f"a str is expected, not {type(other).__name__}"):
+        call(tasks, other)
+
+
+def test_what_python_cannot_write_is_refused_as_other_texts_are(tasks: TaskManager) -> None:
+    itself: list[Any] = []
+    itself.append(itself)
+    deep: Any = []
+    for _ in range(100_000):
+        deep = [deep]
+    for payload, error in (
+        (10**5000, InvalidArgumentError),
+        (itself, InvalidArgumentError),
+        (deep, LimitExceededError),
+    ):
+        with pytest.raises(error):
+            tasks.create_task("/mcp", payload)
+        options: Any = {"page_size": payload}
+        with pytest.raises(error):
+            tasks.list_tasks(**options)
+        response = tasks.handle_request("/mcp", None, {"id": payload})
+        assert response is not None
+        assert response["error"]["code"] == -32700
+
+
+def test_a_long_integer_in_an_error_is_exact() -> None:
+    text = b'{"status":"unavailable","reason":"r","message":"m","response":{"id":' + b"7" * 5000 + b"}}"
+    assert from_native(10, text).response == {"id": Decimal("7" * 5000)}
+
+
+def test_durations_may_be_timedeltas() -> None:
+    options = TaskManager(poll_interval_ms=timedelta(seconds=2), task_time_to_live_ms=timedelta(hours=1)).options()
+    assert (options["pollIntervalMs"], options["taskTimeToLiveMs"]) == (2000, 3_600_000)
+    assert TaskManager(poll_interval_ms=timedelta(microseconds=1)).options()["pollIntervalMs"] == 1
+    clock = taskhold.ManualClock()
+    clock.advance(timedelta(seconds=1))
+    clock.step_wall(timedelta(seconds=-1))
+    with pytest.raises(InvalidArgumentError):
+        clock.advance(timedelta(seconds=-1))
 
 
 def test_options_of_a_newer_library_need_no_newer_package(tasks: TaskManager) -> None:

@@ -34,7 +34,7 @@ def store(monkeypatch: pytest.MonkeyPatch) -> Iterator[Store]:
 
         class Same(Store):
             def __init__(self, url: str) -> None:
-                self._hold(one._token, inline=True)
+                self._hold(one._token)
                 self._closing.detach()
                 self._clock = None
 

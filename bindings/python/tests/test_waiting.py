@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
+import math
+import os
 import signal
 import subprocess
 import sys
 import textwrap
 import threading
 import time
+from collections.abc import Iterator
+from datetime import timedelta
 from typing import Any
 
 import pytest
 
 import taskhold
 from running import environment, steady
-from taskhold import ClosedError, InvalidHandleError, ManualClock, NotFoundError, Store, TaskManager
+from taskhold import ClosedError, InvalidHandleError, ManualClock, NotFoundError, Store, TaskManager, _native
 
 
 def in_thread(work: Any) -> tuple[threading.Thread, list[Any]]:
@@ -129,19 +135,144 @@ def test_a_close_between_two_slices_of_a_wait_ends_it_as_any_close_does(monkeypa
     tasks = TaskManager()
     task_id = tasks.create_task("/mcp", {})["task"]["taskId"]
     with monkeypatch.context() as patch:
-        look = tasks._text
+        look = _native.call_text
 
-        def look_and_close(*arguments: Any) -> str:
+        def look_and_close(*arguments: Any) -> bytes | None:
             try:
                 return look(*arguments)
             finally:
                 tasks.close()
 
-        patch.setattr(tasks, "_text", look_and_close)
+        patch.setattr(_native, "call_text", look_and_close)
         with pytest.raises(ClosedError):
             tasks.wait_task(task_id, 1, timeout=5)
     with pytest.raises(InvalidHandleError):
         tasks.wait_task(task_id, 1, timeout=5)
+
+
+class Interruption(Exception):
+    """What a signal's handler raises."""
+
+
+@pytest.fixture
+def interruptible() -> Iterator[None]:
+    """SIGUSR1 raises in the main thread."""
+
+    def interrupt(*_: object) -> None:
+        raise Interruption
+
+    before = signal.signal(signal.SIGUSR1, interrupt)
+    yield
+    signal.signal(signal.SIGUSR1, before)
+
+
+@pytest.mark.usefixtures("interruptible")
+def test_a_wait_that_a_signal_interrupts_loses_no_event() -> None:
+    tasks = TaskManager()
+    with tasks.open_events() as events:
+        for _ in range(20):
+            made: list[str] = []
+
+            def interrupt(made: list[str] = made) -> None:
+                time.sleep(0.02)
+                os.kill(os.getpid(), signal.SIGUSR1)
+                made.append(tasks.create_task("/mcp", {})["task"]["taskId"])
+
+            thread = threading.Thread(target=interrupt)
+            thread.start()
+            seen: list[Any] = []
+            with contextlib.suppress(Interruption):
+                seen.append(events.next(timeout=10))
+            thread.join()
+            if not seen:
+                seen.append(events.next(timeout=5))
+            assert [event["taskId"] for event in seen] == made
+
+
+@pytest.mark.usefixtures("interruptible")
+def test_a_signal_as_the_event_is_taken_keeps_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    tasks = TaskManager()
+    with tasks.open_events() as events:
+        task_id = tasks.create_task("/mcp", {})["task"]["taskId"]
+        take = _native.lib.taskhold_events_next
+
+        def take_and_interrupt(*arguments: Any) -> int:
+            take(*arguments)
+            signal.raise_signal(signal.SIGUSR1)
+            raise AssertionError("the handler raises")
+
+        with monkeypatch.context() as patch:
+            patch.setattr(_native.lib, "taskhold_events_next", take_and_interrupt)
+            with pytest.raises(Interruption):
+                events.next(timeout=5)
+        assert events.next(timeout=0)["taskId"] == task_id
+        with pytest.raises(TimeoutError):
+            events.next(timeout=0)
+
+
+@pytest.mark.parametrize("kind", ["task", "event"])
+def test_a_wait_on_a_thread_is_one_call(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only the main thread runs the handlers of signals, so only there a wait comes back in between."""
+    store = Store()
+    tasks = TaskManager(store)
+    task_id = tasks.create_task("/mcp", {})["task"]["taskId"]
+    events = tasks.open_events()
+    name = {"task": "taskhold_manager_wait_task", "event": "taskhold_events_next"}[kind]
+    waits: list[int] = []
+    call = getattr(_native.lib, name)
+
+    def counted(*arguments: Any) -> Any:
+        waits.append(arguments[-3])
+        return call(*arguments)
+
+    monkeypatch.setattr(_native.lib, name, counted)
+    waiting = in_thread({"task": lambda: tasks.wait_task(task_id, 1), "event": lambda: events.next()}[kind])
+    time.sleep(0.35)
+    tasks.complete_task(task_id, {})
+    ended(*waiting)
+    assert [ms for ms in waits if ms > 0] == [_native.WAIT_FOREVER]
+
+
+@pytest.mark.parametrize("forever", [None, math.inf])
+def test_an_infinite_timeout_is_none(forever: float | None) -> None:
+    tasks = TaskManager()
+    task_id = tasks.create_task("/mcp", {})["task"]["taskId"]
+    assert tasks.wait_task(task_id, timeout=forever)["revision"] == 1
+    with tasks.open_events() as events:
+        tasks.complete_task(task_id, {})
+        assert events.next(timeout=forever)["taskId"] == task_id
+
+    async def main() -> None:
+        assert (await tasks.wait_task_async(task_id, timeout=forever))["revision"] == 2
+        with tasks.open_events() as events:
+            tasks.create_task("/mcp", {})
+            assert await events.next_async(timeout=forever)
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize("brief", [timedelta(milliseconds=20), 0.02])
+def test_a_timeout_may_be_a_timedelta(brief: Any) -> None:
+    tasks = TaskManager()
+    task_id = tasks.create_task("/mcp", {})["task"]["taskId"]
+    events = tasks.open_events()
+    calls: list[Any] = [lambda: tasks.wait_task(task_id, 1, timeout=brief), lambda: events.next(timeout=brief)]
+    calls += [
+        lambda: asyncio.run(tasks.wait_task_async(task_id, 1, timeout=brief)),
+        lambda: asyncio.run(events.next_async(timeout=brief)),
+    ]
+    for call in calls:
+        start = time.monotonic()
+        with pytest.raises(TimeoutError):
+            call()
+        assert 0.02 <= time.monotonic() - start < 5
+
+
+def test_a_timeout_that_is_no_number_is_refused() -> None:
+    tasks = TaskManager()
+    with pytest.raises(taskhold.InvalidArgumentError) as refused:
+        tasks.wait_task("x", timeout=math.nan)
+    assert refused.value.key == "timeout"
 
 
 def test_each_event_goes_to_one() -> None:

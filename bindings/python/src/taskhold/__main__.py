@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from . import Events, StateProvider, Store, TaskholdError, TaskManager, UnsupportedError, json_get, version
-from ._json import loads
+from ._decode import loads
 from .types import Revisioned
 
 _STATUSES = ("working", "input_required", "completed", "failed", "cancelled")

@@ -14,16 +14,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
     import asyncio
-    from concurrent.futures import ThreadPoolExecutor
+    from concurrent.futures import Executor
 
 T = TypeVar("T")
 
 # Enough for the group commit of a durable store; more threads would only wait for its lock.
 _POOL_THREADS = 8
-
-_pool: ThreadPoolExecutor | None = None
-_pool_lock = threading.Lock()
-
 
 # Held while a queue's descriptor is asked for and duplicated, and while a queue is closed: in between the number could
 # come to mean another file. The garbage collector may close a queue at any point, also while its thread is in here.
@@ -31,63 +27,81 @@ _descriptors = threading.RLock()
 
 
 def descriptors() -> threading.RLock:
-    """The lock to hold while a queue is closed."""
+    """The lock to hold while a queue is closed, or its descriptor is duplicated."""
     return _descriptors
 
 
-def _forget_pool() -> None:
-    global _pool, _pool_lock, _descriptors
-    _pool, _pool_lock, _descriptors = None, threading.Lock(), threading.RLock()
+class Pool:
+    """The threads in which the blocking calls of one store are made. They start when they are first needed.
+
+    Each store has its own, so that one whose file is locked holds up nobody else's calls. The threads end with it.
+    """
+
+    def __init__(self, executor: Executor | None = None) -> None:
+        self._executor = executor
+        self._lock = threading.Lock()
+        _pools.add(self)
+
+    async def run(self, work: Callable[[], T]) -> T:
+        """Do blocking work. It is done also when the await is cancelled or its loop ends."""
+        import asyncio
+
+        loop = asyncio.get_running_loop()
+        outcome: asyncio.Future[T] = loop.create_future()
+
+        def run() -> None:
+            deliver: Callable[[Any], None]
+            try:
+                value: Any = work()
+                deliver = outcome.set_result
+            except BaseException as error:
+                value = error
+                deliver = outcome.set_exception
+
+            def finish() -> None:
+                if not outcome.done():
+                    deliver(value)
+
+            # The loop may be closed by now, and then nobody waits.
+            with contextlib.suppress(RuntimeError):
+                loop.call_soon_threadsafe(finish)
+
+        self._threads().submit(run)
+        return await outcome
+
+    def _threads(self) -> Executor:
+        with self._lock:
+            if self._executor is None:
+                from concurrent.futures import ThreadPoolExecutor
+
+                self._executor = ThreadPoolExecutor(_POOL_THREADS, thread_name_prefix="taskhold")
+            return self._executor
+
+    def _forget(self) -> None:
+        self._executor, self._lock = None, threading.Lock()
+
+
+_pools: weakref.WeakSet[Pool] = weakref.WeakSet()
+
+
+def _forget_threads() -> None:
+    global _descriptors
+    _descriptors = threading.RLock()
+    for pool in list(_pools):
+        pool._forget()
 
 
 if hasattr(os, "register_at_fork"):
     # The threads of the parent are not in the child.
-    os.register_at_fork(after_in_child=_forget_pool)
-
-
-def _threads() -> ThreadPoolExecutor:
-    global _pool
-    with _pool_lock:
-        if _pool is None:
-            from concurrent.futures import ThreadPoolExecutor
-
-            _pool = ThreadPoolExecutor(_POOL_THREADS, thread_name_prefix="taskhold")
-        return _pool
-
-
-async def offload(work: Callable[[], T]) -> T:
-    """Do blocking work in the pool. It is done also when the await is cancelled or its loop ends."""
-    import asyncio
-
-    loop = asyncio.get_running_loop()
-    outcome: asyncio.Future[T] = loop.create_future()
-
-    def run() -> None:
-        deliver: Callable[[Any], None]
-        try:
-            value: Any = work()
-            deliver = outcome.set_result
-        except BaseException as error:
-            value = error
-            deliver = outcome.set_exception
-
-        def finish() -> None:
-            if not outcome.done():
-                deliver(value)
-
-        # The loop may be closed by now, and then nobody waits.
-        with contextlib.suppress(RuntimeError):
-            loop.call_soon_threadsafe(finish)
-
-    _threads().submit(run)
-    return await outcome
+    os.register_at_fork(after_in_child=_forget_threads)
 
 
 class Watch:
     """Those who wait for one queue on one loop. The loop watches the queue's descriptor while there are any.
 
     It gets a duplicate of the descriptor, so that the queue can be closed at any time and from any thread without
-    leaving a number in the loop that soon means another file.
+    leaving a number in the loop that soon means another file. Loop and waiters are known weakly: a watch is kept by
+    its loop in a dictionary that lets go of loops that are gone, and a future would keep its loop.
     """
 
     def __init__(
@@ -96,12 +110,11 @@ class Watch:
         descriptor: Callable[[], int],
         ready: Callable[[], None] | None = None,
     ) -> None:
-        # Weak, as watches are kept by loop in dictionaries that let go of loops that are gone.
         self._loop = weakref.ref(loop)
         self._descriptor = descriptor
         self._ready = ready or self._wake_one
         self._watched = -1
-        self._waiters: dict[asyncio.Future[None], None] = {}
+        self._waiters: dict[weakref.ref[asyncio.Future[None]], None] = {}
 
     @contextlib.contextmanager
     def waiter(self, loop: asyncio.AbstractEventLoop) -> Iterator[asyncio.Future[None]]:
@@ -109,13 +122,16 @@ class Watch:
         if not self._waiters:
             self._start(loop)
         future: asyncio.Future[None] = loop.create_future()
-        self._waiters[future] = None
+        place = weakref.ref(future)
+        self._waiters[place] = None
         try:
             yield future
         finally:
-            del self._waiters[future]
+            del self._waiters[place]
             if not self._waiters:
-                loop.remove_reader(self._watched)
+                # Not of a loop that was closed while somebody waited there.
+                with contextlib.suppress(RuntimeError):
+                    loop.remove_reader(self._watched)
                 os.close(self._watched)
 
     def _start(self, loop: asyncio.AbstractEventLoop) -> None:
@@ -127,18 +143,21 @@ class Watch:
             os.close(self._watched)
             raise
 
+    def _waiting(self) -> Iterator[asyncio.Future[None]]:
+        for place in self._waiters:
+            if (future := place()) is not None and not future.done():
+                yield future
+
     def _wake_one(self) -> None:
         # The descriptor stays readable while there are events, so each further one wakes a further waiter.
-        for future in self._waiters:
-            if not future.done():
-                future.set_result(None)
-                return
+        for future in self._waiting():
+            future.set_result(None)
+            return
 
     def wake_all(self) -> None:
         """Have everyone look. On the loop's thread only."""
-        for future in self._waiters:
-            if not future.done():
-                future.set_result(None)
+        for future in self._waiting():
+            future.set_result(None)
 
     def wake_all_soon(self) -> None:
         """Have everyone look, from any thread."""

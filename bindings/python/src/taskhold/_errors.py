@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import builtins
-import json
 from typing import Any, ClassVar
+
+from ._decode import loads
 
 
 class TaskholdError(Exception):
@@ -159,7 +160,7 @@ def closed_while_waiting() -> ClosedError:
 
 def from_native(code: int, text: bytes | None) -> TaskholdError:
     """The exception for a status and the library's error object. A newer library's status is the base class."""
-    error = json.loads(text) if text else {}
+    error = loads(text) if text else {}
     return BY_CODE.get(code, TaskholdError)(
         error.get("message", f"status {code}"),
         reason=error.get("reason", "unknown"),

@@ -7,17 +7,17 @@ of its own: after ``close()``, after a fork and while another thread closes it, 
 from __future__ import annotations
 
 import functools
-import math
-import time
+import threading
 import types
 import weakref
 from collections.abc import Callable, Coroutine
 from typing import Any, ClassVar, Concatenate, NoReturn, ParamSpec, Self, TypeVar, cast
 
 from . import _native
-from ._async import offload
+from ._async import Pool
+from ._decode import loads
 from ._errors import InvalidHandleError, TimeoutError, closed_while_waiting
-from ._json import loads
+from ._times import Deadline, Timeout
 from .types import Revisioned
 
 P = ParamSpec("P")
@@ -25,7 +25,7 @@ H = TypeVar("H", bound="Handle")
 R = TypeVar("R")
 T = TypeVar("T")
 
-# Longest single wait in the library: so long Ctrl-C can go unnoticed.
+# Longest single wait of the main thread in the library: so long Ctrl-C can go unnoticed.
 _SLICE_MS = 100
 
 
@@ -38,9 +38,10 @@ class Handle:
 
     _close: ClassVar[Any]
 
-    def _hold(self, token: int, *, inline: bool) -> None:
+    def _hold(self, token: int, pool: Pool | None = None) -> None:
         self._token = token
-        self._inline = inline
+        # Where calls on asyncio are made; None makes them in place.
+        self._pool = pool
         self._closing = weakref.finalize(self, type(self)._close, token)
         # At the interpreter's end daemon threads may still be calling: nothing is closed under their feet.
         self._closing.atexit = False
@@ -79,18 +80,19 @@ class Handle:
     def _do(self, function: Any, *arguments: Any) -> None:
         _native.call(function, self._token, *arguments)
 
-    def _wait(self, timeout: float | None, function: Any, *arguments: Any) -> str:
-        """Make a call that waits, in slices, so that a signal gets its turn."""
-        deadline = None if timeout is None else time.monotonic() + timeout
+    def _wait(self, timeout: Timeout, call: Callable[..., bytes | None], *arguments: Any) -> bytes | None:
+        """Make a call that waits; ``call`` takes the arguments and how many milliseconds to wait at most.
+
+        On the main thread it is made in slices, so that a signal's handler gets its turn.
+        """
+        deadline = Deadline(timeout)
+        longest = _SLICE_MS if on_main_thread() else _native.WAIT_FOREVER
         waited = False
         while True:
-            left = _SLICE_MS
-            if deadline is not None:
-                left = min(_SLICE_MS, max(0, math.ceil((deadline - time.monotonic()) * 1000)))
             try:
-                return self._text(function, *arguments, left)
+                return call(*arguments, deadline.left_ms(longest))
             except TimeoutError:
-                if deadline is not None and time.monotonic() >= deadline:
+                if deadline.passed():
                     raise
                 waited = True
             except InvalidHandleError as error:
@@ -98,6 +100,11 @@ class Handle:
                 if waited and error.reason == "closed":
                     raise closed_while_waiting() from None
                 raise
+
+
+def on_main_thread() -> bool:
+    """Whether this thread is the one that runs the handlers of signals."""
+    return threading.get_ident() == threading.main_thread().ident
 
 
 def parsed(method: Callable[Concatenate[H, P], str], shape: type[T]) -> Callable[Concatenate[H, P], T]:
@@ -148,15 +155,15 @@ def parsed_revisioned_or_none(
 def asynchronous(
     method: Callable[Concatenate[H, P], R],
 ) -> Callable[Concatenate[H, P], Coroutine[Any, Any, R]]:
-    """The twin of a method for asyncio: made in place on memory, in a thread of the pool on a durable store.
+    """The twin of a method for asyncio: made in place on memory, in a thread of the store's pool on a durable one.
 
     A cancelled await does not undo the call: once it was awaited it is made.
     """
 
     async def twin(self: H, /, *args: P.args, **kwargs: P.kwargs) -> R:
-        if self._inline:
+        if self._pool is None:
             return method(self, *args, **kwargs)
-        return await offload(functools.partial(method, self, *args, **kwargs))
+        return await self._pool.run(functools.partial(method, self, *args, **kwargs))
 
     return _described(twin, method, method.__name__ + "_async")
 

@@ -6,20 +6,30 @@ import contextlib
 import functools
 import json
 from collections.abc import Mapping
-from decimal import Decimal
+from datetime import timedelta
 from typing import Any
 
-from ._errors import LimitExceededError
+from ._errors import InvalidArgumentError, LimitExceededError, TaskholdError
 from ._native import call_text, lib, text
+from ._times import milliseconds
 from .types import Payload
 
 # A pointer at nothing: the text is read to its end, and nothing is copied out of it.
 _NOWHERE = b"/no/such/member/of/it"
 
+# The library's limit; only what Python itself cannot write is refused by it here.
+_DEPTH = 128
+
 
 def dumps(value: Any) -> str:
     """Compact JSON text. What JSON does not have (NaN) is left to the library to refuse."""
-    return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+    try:
+        return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+    except ValueError as error:
+        # A value that contains itself, or an integer of more digits than Python writes.
+        raise InvalidArgumentError("a value cannot be written as JSON", reason="invalid_json") from error
+    except RecursionError:
+        raise LimitExceededError("a value is nested too deep", reason="nesting_too_deep", limit=_DEPTH) from None
 
 
 def payload(value: Payload) -> bytes:
@@ -41,7 +51,10 @@ def untrusted(value: Payload) -> bytes:
     A NUL or a lone surrogate makes a text that is no JSON; both cross as another character that does the same.
     """
     if not isinstance(value, str | bytes):
-        value = dumps(value)
+        try:
+            value = dumps(value)
+        except TaskholdError:
+            return b"\1"
     raw = value.encode(errors="surrogatepass") if isinstance(value, str) else value
     return raw.replace(b"\0", b"\1")
 
@@ -55,7 +68,12 @@ def camel(name: str) -> str:
 
 def options(given: Mapping[str, Any]) -> bytes | None:
     """Options by keyword as the library's object; None for NULL when there are none."""
-    return text(dumps({camel(name): value for name, value in given.items()})) if given else None
+    return text(dumps({camel(name): option(value) for name, value in given.items()})) if given else None
+
+
+def option(value: Any) -> Any:
+    """The value of an option: a timedelta is milliseconds."""
+    return milliseconds(value) if isinstance(value, timedelta) else value
 
 
 def composed(members: Mapping[str, Any], payloads: frozenset[str]) -> bytes:
@@ -72,19 +90,3 @@ def composed(members: Mapping[str, Any], payloads: frozenset[str]) -> bytes:
             member = text(dumps(value))
         parts.append(text(dumps(camel(name))) + b":" + member)
     return b"{" + b",".join(parts) + b"}"
-
-
-def loads(given: str) -> Any:
-    """A result as Python values. An integer of more than 4300 digits comes as a Decimal, exact too."""
-    try:
-        return json.loads(given)
-    except ValueError:
-        # Python refuses to convert such integers; the text itself is always well-formed.
-        return json.loads(given, parse_int=_any_integer)
-
-
-def _any_integer(digits: str) -> int | Decimal:
-    try:
-        return int(digits)
-    except ValueError:
-        return Decimal(digits)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ctypes
 import os
 import sys
+from collections.abc import Callable
 from ctypes import POINTER, byref, c_char_p, c_int32, c_int64, c_uint32, c_uint64, c_void_p
 from pathlib import Path
 from typing import Any, Final
@@ -185,6 +186,27 @@ def call_text(function: Any, *arguments: Any) -> bytes | None:
         _free(out)
 
 
+def call_taking(function: Any, keep: Callable[[bytes], None], *arguments: Any) -> bytes | None:
+    """As :func:`call_text` for what is taken out of a queue.
+
+    A signal's handler may raise as soon as the call returns: what was taken by then goes to ``keep``.
+    """
+    out, error, taken = c_char_p(), c_char_p(), None
+    try:
+        try:
+            status = function(*arguments, byref(out), byref(error))
+        finally:
+            taken = out.value
+            _free(out)
+        if status:
+            raise _failure(status, error)
+        return taken
+    except BaseException:
+        if taken is not None:
+            keep(taken)
+        raise
+
+
 def call_revised_text(function: Any, *arguments: Any) -> tuple[bytes | None, int]:
     """Make a call that gives a text out, or NULL, and a revision."""
     out, revision, error = c_char_p(), c_uint64(), c_char_p()
@@ -217,12 +239,14 @@ def call_handle(function: Any, *arguments: Any) -> int:
     return out.value or 0
 
 
-def text(value: str) -> bytes:
+def text(value: str, errors: str = "strict") -> bytes:
     """UTF-8 for a C string. What C would cut or cannot hold is refused."""
     try:
-        encoded = value.encode()
+        encoded = value.encode(errors=errors)
     except UnicodeEncodeError:
         raise InvalidArgumentError("a string has a lone surrogate", reason="lone_surrogate") from None
+    except AttributeError:
+        raise TypeError(f"a str is expected, not {type(value).__name__}") from None
     if b"\0" in encoded:
         raise InvalidArgumentError("a string has a NUL character", reason="embedded_nul")
     return encoded

@@ -5,17 +5,20 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import functools
-import json
 import time
+import weakref
 from collections.abc import Iterator
 from datetime import datetime
 from typing import TYPE_CHECKING
 
 from . import _native
 from ._async import Watch
+from ._decode import loads
 from ._errors import InvalidHandleError, TimeoutError, closed_while_waiting
 from ._native import lib
+from ._times import Timeout, seconds
 from .events import Events
+from .library import json_get
 
 if TYPE_CHECKING:
     from .manager import TaskManager
@@ -37,13 +40,14 @@ class TaskWaits:
         self._events = events
         descriptor = functools.partial(_native.call_number, lib.taskhold_events_fd, events._token)
         self._watch = Watch(loop, descriptor, self._drain)
-        self._by_task: dict[str, set[asyncio.Future[None]]] = {}
+        # Weak, as in the watch: a future would keep its loop, and the loop's waits with it.
+        self._by_task: dict[str, weakref.WeakSet[asyncio.Future[None]]] = {}
 
     @contextlib.contextmanager
     def waiter(self, loop: asyncio.AbstractEventLoop, task_id: str) -> Iterator[asyncio.Future[None]]:
         """Wait in line for a task; the future is done when it may have changed."""
         with self._watch.waiter(loop) as woken:
-            waiters = self._by_task.setdefault(task_id, set())
+            waiters = self._by_task.setdefault(task_id, weakref.WeakSet())
             waiters.add(woken)
             try:
                 yield woken
@@ -65,7 +69,7 @@ class TaskWaits:
         """Hand the queue's events to those whom they concern."""
         for _ in range(CAPACITY):
             try:
-                event = json.loads(self._events._take())
+                event = loads(self._events._take())
             except TimeoutError:
                 return
             except InvalidHandleError:
@@ -78,10 +82,11 @@ class TaskWaits:
                     woken.set_result(None)
 
 
-async def wait_for_change(manager: TaskManager, task_id: str, seen: int, timeout: float | None) -> str:
+async def wait_for_change(manager: TaskManager, task_id: str, seen: int, timeout: Timeout) -> str:
     """The record, as JSON text, as soon as its revision is greater than ``seen``."""
     loop = asyncio.get_running_loop()
-    deadline = None if timeout is None else loop.time() + timeout
+    limit = seconds(timeout)
+    deadline = None if limit is None else loop.time() + limit
     waits = await manager._waits_on(loop)
     waited = False
     expires: float | None = None
@@ -109,10 +114,11 @@ async def _expiry(manager: TaskManager, task_id: str, loop: asyncio.AbstractEven
     record = await manager.find_task_json_async(task_id)
     if record is None:
         return loop.time()
-    task = json.loads(record)["task"]
-    if task["ttlMs"] is None:
+    # Only these two are read: what a client put into the record is nothing to parse here.
+    created, time_to_live = json_get(record, "/task/createdAt"), json_get(record, "/task/ttlMs")
+    if created is None or time_to_live in (None, "null"):
         return None
-    lifetime = datetime.fromisoformat(task["createdAt"]).timestamp() + float(task["ttlMs"]) / 1000 - time.time()
+    lifetime = datetime.fromisoformat(created).timestamp() + float(time_to_live) / 1000 - time.time()
     return loop.time() + lifetime + 0.005
 
 

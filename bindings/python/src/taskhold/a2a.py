@@ -5,13 +5,12 @@ from __future__ import annotations
 from typing import Self, Unpack
 
 from . import _native
-from ._async import offload
 from ._handles import asynchronous, parsed, parsed_revisioned_or_none
 from ._json import options as options_text
 from ._json import payload
 from ._native import lib, optional_text, text
 from .events import Events
-from .store import Store, StoreClient
+from .store import StoreClient, StoreLike, opened
 from .types import (
     A2AListOptions,
     A2ATask,
@@ -45,11 +44,11 @@ class StateProvider(StoreClient):
 
     _close = lib.taskhold_state_provider_close
 
-    def __init__(self, store: Store | str | None = None, **options: Unpack[StateProviderOptions]) -> None:
+    def __init__(self, store: StoreLike = None, **options: Unpack[StateProviderOptions]) -> None:
         """Open a state provider.
 
         Args:
-            store: where the tasks live: a :class:`Store`, the URL of one, or None for a private one in memory.
+            store: where the tasks live: a :class:`Store`, its URL or path, or None for a private one in memory.
             **options: ``name`` ("default"; providers with one name over one store share their tasks),
                 ``grace_period_ms`` (15000), ``maximum_retained_tasks`` (0: no limit),
                 ``finalized_retention_ms`` (0: for ever).
@@ -64,9 +63,9 @@ class StateProvider(StoreClient):
         self._open_over(store, lib.taskhold_state_provider_open, options)
 
     @classmethod
-    async def open_async(cls, store: Store | str | None = None, **options: Unpack[StateProviderOptions]) -> Self:
+    async def open_async(cls, store: StoreLike = None, **options: Unpack[StateProviderOptions]) -> Self:
         """Open a provider without blocking the loop; arguments as for the class."""
-        return await offload(lambda: cls(store, **options))
+        return await opened(store, lambda: cls(store, **options))
 
     def options_json(self) -> str:
         """The options that the provider works with, defaults filled in, with the library's names.

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import cast
 
 from . import _native
-from ._json import loads, payload
+from ._decode import loads
+from ._json import payload
 from ._native import lib, text
 from .types import Description
 

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import functools
 import threading
 import weakref
 from typing import TYPE_CHECKING, Any, Self, Unpack, cast
 
 from . import _native
-from ._async import offload
+from ._decode import loads
 from ._handles import asynchronous, parsed, parsed_or_none, parsed_revisioned
 from ._json import composed, optional_payload, payload, untrusted
 from ._json import options as options_text
 from ._native import lib, optional_text, text
+from ._times import Timeout
 from .events import Events
-from .store import Store, StoreClient
+from .store import StoreClient, StoreLike, opened
 from .types import (
     CreationOptions,
     JsonObject,
@@ -35,7 +37,7 @@ if TYPE_CHECKING:
     from ._waits import TaskWaits
 
 _CREATION_PAYLOADS = frozenset({"origin", "metadata"})
-_RENDERING_PAYLOADS = frozenset({"client_capabilities", "subscription_id"})
+_RENDERING_PAYLOADS = frozenset({"client_capabilities"})
 
 
 class TaskManager(StoreClient):
@@ -56,11 +58,11 @@ class TaskManager(StoreClient):
 
     _close = lib.taskhold_manager_close
 
-    def __init__(self, store: Store | str | None = None, **options: Unpack[ManagerOptions]) -> None:
+    def __init__(self, store: StoreLike = None, **options: Unpack[ManagerOptions]) -> None:
         """Open a manager.
 
         Args:
-            store: where the tasks live: a :class:`Store`, the URL of one, or None for a private one in memory.
+            store: where the tasks live: a :class:`Store`, its URL or path, or None for a private one in memory.
             **options: ``name`` ("default"; managers with one name over one store share their tasks),
                 ``maximum_retained_tasks`` (1024; on SQL stores 0: no limit), ``task_time_to_live_ms`` (3600000),
                 ``poll_interval_ms`` (1000), ``maximum_payload_bytes`` (10485760).
@@ -77,9 +79,9 @@ class TaskManager(StoreClient):
         self._waits: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, TaskWaits] = weakref.WeakKeyDictionary()
 
     @classmethod
-    async def open_async(cls, store: Store | str | None = None, **options: Unpack[ManagerOptions]) -> Self:
+    async def open_async(cls, store: StoreLike = None, **options: Unpack[ManagerOptions]) -> Self:
         """Open a manager without blocking the loop; arguments as for the class."""
-        return await offload(lambda: cls(store, **options))
+        return await opened(store, lambda: cls(store, **options))
 
     def close(self) -> None:
         """Close the manager; its tasks stay in the store. Those who wait get :class:`ClosedError`."""
@@ -362,13 +364,13 @@ class TaskManager(StoreClient):
 
     is_task_cancelation_requested_async = asynchronous(is_task_cancelation_requested)
 
-    def wait_task_json(self, task_id: str, seen_revision: int = 0, timeout: float | None = None) -> str:
+    def wait_task_json(self, task_id: str, seen_revision: int = 0, timeout: Timeout = None) -> str:
         """Wait until a task's revision is greater than the one seen; Ctrl-C interrupts the wait.
 
         Args:
             task_id: the task's id.
             seen_revision: the revision seen last; 0 for any.
-            timeout: longest wait in seconds of real time; None waits without end, 0 looks and returns.
+            timeout: longest wait in real time, seconds or a timedelta; None waits without end, 0 looks and returns.
 
         Returns:
             The record as it is now.
@@ -382,20 +384,19 @@ class TaskManager(StoreClient):
         Source: ``taskhold_manager_wait_task``.
         """
         seen = _native.uint64(seen_revision, "seen_revision")
-        return self._wait(timeout, lib.taskhold_manager_wait_task, text(task_id), seen)
+        call = functools.partial(_native.call_text, lib.taskhold_manager_wait_task, self._token)
+        return cast(bytes, self._wait(timeout, call, text(task_id), seen)).decode()
 
     wait_task = parsed(wait_task_json, TaskRecord)
 
-    async def wait_task_json_async(self, task_id: str, seen_revision: int = 0, timeout: float | None = None) -> str:
+    async def wait_task_json_async(self, task_id: str, seen_revision: int = 0, timeout: Timeout = None) -> str:
         """As :meth:`wait_task_json`, on the running loop: no thread waits, and cancelling ends it at once."""
         from ._waits import wait_for_change
 
         return await wait_for_change(self, task_id, seen_revision, timeout)
 
-    async def wait_task_async(self, task_id: str, seen_revision: int = 0, timeout: float | None = None) -> TaskRecord:
+    async def wait_task_async(self, task_id: str, seen_revision: int = 0, timeout: Timeout = None) -> TaskRecord:
         """As :meth:`wait_task`, on the running loop: no thread waits, and cancelling ends it at once."""
-        from ._json import loads
-
         return cast(TaskRecord, loads(await self.wait_task_json_async(task_id, seen_revision, timeout)))
 
     def _look(self, task_id: str, seen_revision: int) -> str:

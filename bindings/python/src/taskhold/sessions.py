@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import Self, Unpack
 
-from ._async import offload
 from ._handles import asynchronous, parsed, parsed_or_none
 from ._json import composed, payload
 from ._native import lib, optional_text, text
-from .store import Store, StoreClient
+from .store import StoreClient, StoreLike, opened
 from .types import ExpiredSession, JsonObject, Payload, Session, SessionOptions, SessionStoreOptions
 
 _SESSION_PAYLOADS = frozenset({"session_context"})
@@ -27,11 +26,11 @@ class SessionStore(StoreClient):
 
     _close = lib.taskhold_session_store_close
 
-    def __init__(self, store: Store | str | None = None, **options: Unpack[SessionStoreOptions]) -> None:
+    def __init__(self, store: StoreLike = None, **options: Unpack[SessionStoreOptions]) -> None:
         """Open a session store.
 
         Args:
-            store: where the sessions live: a :class:`Store`, the URL of one, or None for a private one in memory.
+            store: where the sessions live: a :class:`Store`, its URL or path, or None for a private one in memory.
             **options: ``name`` ("default"; session stores with one name over one store share their sessions),
                 ``idle_timeout_ms`` (86400000; 0: never), ``concurrent_session_limit`` (8192; 0: none),
                 ``initialization_timeout_ms`` (60000; 0: off), ``keep_expired`` (0: how many expired sessions are
@@ -47,9 +46,9 @@ class SessionStore(StoreClient):
         self._open_over(store, lib.taskhold_session_store_open, options)
 
     @classmethod
-    async def open_async(cls, store: Store | str | None = None, **options: Unpack[SessionStoreOptions]) -> Self:
+    async def open_async(cls, store: StoreLike = None, **options: Unpack[SessionStoreOptions]) -> Self:
         """Open a session store without blocking the loop; arguments as for the class."""
-        return await offload(lambda: cls(store, **options))
+        return await opened(store, lambda: cls(store, **options))
 
     def options_json(self) -> str:
         """The options that the session store works with, defaults filled in, with the library's names.

@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import weakref
-from typing import TYPE_CHECKING, Any, Self, Unpack
+from collections.abc import Callable
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any, Self, TypeAlias, TypeVar, Unpack
 
 from . import _native
-from ._async import offload
+from ._async import Pool
 from ._handles import Handle, asynchronous, parsed
 from ._json import options as options_text
 from ._native import lib
+from ._times import milliseconds
 from .types import StoreCheck, StoreOptions, StoreStats
 
 if TYPE_CHECKING:
+    from concurrent.futures import Executor
+
     from ._waits import TaskWaits
+
+T = TypeVar("T")
 
 
 class ManualClock(Handle):
@@ -42,40 +50,40 @@ class ManualClock(Handle):
         Source: ``taskhold_clock_open_manual``.
         """
         token = _native.call_handle(lib.taskhold_clock_open_manual, _native.int64(epoch_ms, "epoch_ms"))
-        self._hold(token, inline=True)
+        self._hold(token)
         self._lock = threading.Lock()
         self._waits: weakref.WeakSet[TaskWaits] = weakref.WeakSet()
 
-    def advance(self, ms: int) -> None:
+    def advance(self, ms: int | timedelta) -> None:
         """Move it forward, wall time and monotonic time alike, and wake everyone who waits in its stores.
 
         Args:
-            ms: by how many milliseconds; 0 or more.
+            ms: by how many milliseconds, or a timedelta; 0 or more.
 
         Raises:
             InvalidArgumentError: ``ms`` is negative, or leads out of the years 0001 to 9999.
 
         Source: ``taskhold_clock_advance``.
         """
-        self._do(lib.taskhold_clock_advance, _native.int64(ms, "ms"))
+        self._do(lib.taskhold_clock_advance, _whole(ms))
         # Waits in the library are woken there; those on asyncio wait here.
         with self._lock:
             waits = list(self._waits)
         for wait in waits:
             wait.wake_all_soon()
 
-    def step_wall(self, ms: int) -> None:
+    def step_wall(self, ms: int | timedelta) -> None:
         """Step its wall time, as an operator or a time service does; nothing expires by that.
 
         Args:
-            ms: by how many milliseconds; may be negative.
+            ms: by how many milliseconds, or a timedelta; may be negative.
 
         Raises:
             InvalidArgumentError: ``ms`` leads out of the years 0001 to 9999.
 
         Source: ``taskhold_clock_step_wall``.
         """
-        self._do(lib.taskhold_clock_step_wall, _native.int64(ms, "ms"))
+        self._do(lib.taskhold_clock_step_wall, _whole(ms))
 
     def _tell(self, waits: TaskWaits) -> None:
         with self._lock:
@@ -97,14 +105,20 @@ class Store(Handle):
     _close = lib.taskhold_store_close
 
     def __init__(
-        self, url: str | None = None, *, clock: ManualClock | None = None, **options: Unpack[StoreOptions]
+        self,
+        url: str | os.PathLike[str] | None = None,
+        *,
+        clock: ManualClock | None = None,
+        executor: Executor | None = None,
+        **options: Unpack[StoreOptions],
     ) -> None:
         """Open a store.
 
         Args:
-            url: None or ``memory:`` is a new store in this process's memory; ``sqlite:PATH`` and
-                ``postgresql://…`` are durable, where the build has them (:func:`taskhold.describe`).
+            url: None or ``memory:`` is a new store in this process's memory; a path, or ``sqlite:PATH``, is a file
+                (:func:`taskhold.describe` tells what this build has).
             clock: the store's time, for tests; None is the system's.
+            executor: where blocking calls on asyncio are made; None makes them in up to eight threads of this store.
             **options: those of the backend; see :class:`taskhold.types.StoreOptions`.
 
         Raises:
@@ -114,22 +128,31 @@ class Store(Handle):
 
         Source: ``taskhold_store_open``.
         """
+        if isinstance(url, os.PathLike):
+            url = f"sqlite:{os.path.abspath(url)}"
         token = _native.call_handle(
             lib.taskhold_store_open,
-            _native.optional_text(url),
+            # The bytes of a path that the locale has no characters for are in it as lone surrogates.
+            None if url is None else _native.text(url, "surrogateescape"),
             options_text(options),
             None if clock is None else clock._token,
         )
         # Memory answers within microseconds; everything else may wait for a disk or a network.
-        self._hold(token, inline=url is None or url.startswith("memory:"))
+        in_place = url is None or url.startswith("memory:")
+        self._hold(token, None if in_place else Pool(executor))
         self._clock = clock
 
     @classmethod
     async def open_async(
-        cls, url: str | None = None, *, clock: ManualClock | None = None, **options: Unpack[StoreOptions]
+        cls,
+        url: str | os.PathLike[str] | None = None,
+        *,
+        clock: ManualClock | None = None,
+        executor: Executor | None = None,
+        **options: Unpack[StoreOptions],
     ) -> Self:
         """Open a store without blocking the loop; arguments as for the class."""
-        return await offload(lambda: cls(url, clock=clock, **options))
+        return await Pool(executor).run(lambda: cls(url, clock=clock, executor=executor, **options))
 
     def stats_json(self) -> str:
         """Tell how the store is filled, for operators. It may visit every record: not for a hot path.
@@ -162,16 +185,30 @@ class Store(Handle):
     check_json_async = asynchronous(check_json)
 
 
-class StoreClient(Handle):
-    """What is opened over a store: it remembers whether calls may block, and whose time it is."""
+StoreLike: TypeAlias = Store | str | os.PathLike[str] | None
 
-    def _open_over(self, store: Store | str | None, function: Any, options: Any) -> None:
-        own = Store(store) if isinstance(store, str) else None
+
+class StoreClient(Handle):
+    """What is opened over a store: it remembers where calls are made, and whose time it is."""
+
+    def _open_over(self, store: StoreLike, function: Any, options: Any) -> None:
+        own = Store(store) if isinstance(store, str | os.PathLike) else None
         over = own or store
-        assert not isinstance(over, str)
+        assert not isinstance(over, str | os.PathLike)
         token = _native.call_handle(function, None if over is None else over._token, options_text(options))
-        self._hold(token, inline=over is None or over._inline)
+        self._hold(token, None if over is None else over._pool)
         self._clock = None if over is None else over._clock
         if own is not None:
             # What is opened over a store keeps it.
             own.close()
+
+
+async def opened(store: StoreLike, opening: Callable[[], T]) -> T:
+    """Open something over a store without blocking the loop: in the store's own threads if it is open."""
+    if store is None or (isinstance(store, Store) and store._pool is None):
+        return opening()
+    return await ((store._pool if isinstance(store, Store) else None) or Pool()).run(opening)
+
+
+def _whole(ms: int | timedelta) -> int:
+    return _native.int64(milliseconds(ms) if isinstance(ms, timedelta) else ms, "ms")

@@ -7,6 +7,7 @@ duration whose name ends in ``_ms`` or ``Ms`` is in milliseconds, every ``timeou
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import timedelta
 from enum import IntEnum
 from typing import Any, Generic, Literal, NamedTuple, NotRequired, TypeAlias, TypedDict, TypeVar
 
@@ -16,6 +17,9 @@ JsonObject: TypeAlias = dict[str, Any]
 
 # A str or bytes is JSON text and crosses byte for byte; anything else is dumped.
 Payload: TypeAlias = str | bytes | Mapping[str, Any] | Sequence[Any] | int | float | None
+
+# A timedelta of less than a millisecond counts as one.
+Milliseconds: TypeAlias = int | timedelta
 
 TaskStatus: TypeAlias = Literal["working", "input_required", "completed", "failed", "cancelled"]
 
@@ -109,8 +113,8 @@ class ManagerOptions(TypedDict, total=False):
 
     name: str | None
     maximum_retained_tasks: int | None
-    task_time_to_live_ms: int | None
-    poll_interval_ms: int | None
+    task_time_to_live_ms: Milliseconds | None
+    poll_interval_ms: Milliseconds | None
     maximum_payload_bytes: int | None
 
 
@@ -186,9 +190,9 @@ class SessionStoreOptions(TypedDict, total=False):
     """Options of :class:`taskhold.SessionStore`; None restores a default."""
 
     name: str | None
-    idle_timeout_ms: int | None
+    idle_timeout_ms: Milliseconds | None
     concurrent_session_limit: int | None
-    initialization_timeout_ms: int | None
+    initialization_timeout_ms: Milliseconds | None
     keep_expired: int | None
 
 
@@ -237,9 +241,10 @@ class StateProviderOptions(TypedDict, total=False):
     """Options of :class:`taskhold.StateProvider`; None restores a default."""
 
     name: str | None
-    grace_period_ms: int | None
+    grace_period_ms: Milliseconds | None
     maximum_retained_tasks: int | None
-    finalized_retention_ms: int | None
+    finalized_retention_ms: Milliseconds | None
+    maximum_payload_bytes: int | None
 
 
 class SaveOptions(TypedDict, total=False):
@@ -275,13 +280,8 @@ class StoreOptions(TypedDict, total=False):
     """Options of :class:`taskhold.Store`: those of the backend in its URL. Memory has none."""
 
     durability: Literal["full", "normal"] | None
-    busy_timeout_ms: int | None
-    pool_size: int | None
-    acquire_timeout_ms: int | None
-    statement_timeout_ms: int | None
-    schema: str | None
-    pooler_safe: bool | None
-    event_poll_ms: int | None
+    busy_timeout_ms: Milliseconds | None
+    allow_network_file_system: bool | None
 
 
 class StoreStats(TypedDict):

@@ -84,7 +84,7 @@ def _session(a: Arguments) -> Method:
 
 
 def _rendering(a: Arguments) -> Method:
-    _, named = members(a.get("options"), (), ("client_capabilities", "subscription_id"))
+    _, named = members(a.get("options"), (), ("client_capabilities",))
     return "render_task", [*_caller(a), string(a.get("task_id")), a["rendering"]], named
 
 
