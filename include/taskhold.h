@@ -582,8 +582,8 @@ taskhold_status taskhold_manager_close(taskhold_manager *manager);
  * @param manager    In: the manager.
  * @param creation   In: JSON object: `endpoint` (string; the endpoint that the task belongs to) and `origin`
  *                   (any JSON but null; what the task came from) are required; `authorizationPartition`
- *                   (string or null; null is the anonymous one), `metadata` (object; becomes `_meta` in
- *                   every rendering) and `declaredInputRequests` (array of "elicitation/form",
+ *                   (string or null; null is the anonymous one), `metadata` (object; stands in the record as it
+ *                   was given, and as `_meta` in every rendering unless it is empty) and `declaredInputRequests` (array of "elicitation/form",
  *                   "elicitation/url", "sampling/createMessage", "roots/list", each at most once: what the
  *                   task may ask; absent is anything) may be absent.
  * @param out_record Out, owned, optional: the record; see taskhold_manager.
@@ -843,7 +843,8 @@ taskhold_status taskhold_manager_find_authorized_task(taskhold_manager *manager,
 
 /**
  * Accepts a client's answers to input requests (`tasks/update`). An answer counts when its key is
- * outstanding and its shape matches the request; every other one is ignored without a trace. The last
+ * outstanding and its shape matches the request; every other one is ignored without a trace. In the answer to an
+ * elicitation, `content` that is null, and a null among its members, count as absent. The last
  * outstanding answer makes the task working again and clears its message. A working or terminal task is
  * left alone: that is OK too.
  *
@@ -982,7 +983,8 @@ taskhold_status taskhold_manager_publish_task_changed(taskhold_manager *manager,
  *
  * `user_data` passes to the library with this call, whatever becomes of it: `release(user_data)` is called
  * exactly once. That is before taskhold_subscription_close() returns when no call of `on_task_changed` runs,
- * else when the last one ends; and before this function returns when it fails.
+ * else when the last one ends, and no call enters `on_task_changed` after it; and before this function returns when
+ * it fails.
  *
  * @param manager          In: the manager.
  * @param on_task_changed  In: the function to call. `task_id` is borrowed for that call.
@@ -1019,8 +1021,10 @@ taskhold_status taskhold_manager_open_events(taskhold_manager *manager,
                                              char **out_error);
 
 /**
- * Ends a subscription: its function is not called any more once this returns, but for calls that run
- * already; see taskhold_manager_subscribe() for when its user data is released.
+ * Ends a subscription: a change that is announced after this returned is not told to its function. A call that
+ * another thread was making at that moment goes on, and may even enter the function after this returned, because
+ * this waits for nobody. `release` comes when the last such call is over: a host that must know that none is under
+ * way waits for it; see taskhold_manager_subscribe().
  *
  * @param subscription In: the subscription. NULL and a closed one are fine.
  * @return OK; INVALID_HANDLE (foreign).

@@ -5,9 +5,10 @@ mod support;
 
 use std::ffi::{CStr, c_char, c_void};
 use std::ptr;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::sync::{Arc, Mutex};
-use std::thread::ThreadId;
+use std::sync::{Arc, Barrier, Mutex};
+use std::thread::{self, ThreadId};
 
 use support::calls::{
     self, Failure, c, close_manager, create_task, find_task, handle, id_of, mark_working, open_manager, plain,
@@ -341,5 +342,47 @@ fn closing_while_another_thread_is_inside_does_not_block_and_releases_when_it_is
         inside.join().expect("no panic").expect("created");
         assert_eq!(taken(&entries), ["it done", "it released"]);
     });
+    close_manager(manager);
+}
+
+#[test]
+fn nothing_announced_after_a_close_is_told_and_no_call_begins_after_the_release() {
+    let _alone = support::alone();
+    let manager = open_manager(ptr::null_mut(), "{}");
+    let address = manager.addr();
+    for _ in 0..300 {
+        let (entries, late) = (Log::default(), Arc::new(Mutex::new(0)));
+        let (counted, is_closed) = (Arc::clone(&late), Arc::new(AtomicBool::new(false)));
+        let count_late =
+            move |task_id: &str| *counted.lock().expect("whole") += usize::from(task_id == "late");
+        let subscription =
+            Subscriber::new("it", &entries, count_late).subscribe(manager).expect("subscribed");
+        let start = Arc::new(Barrier::new(2));
+        let (closed, started) = (Arc::clone(&is_closed), Arc::clone(&start));
+        let publisher = thread::spawn(move || {
+            let manager: *mut taskhold_manager = ptr::without_provenance_mut(address);
+            let publish = |task_id: &CStr| {
+                let publish = taskhold_manager_publish_task_changed;
+                // SAFETY: any handle may be given; the id is a C string; `plain` gives a writable output.
+                plain(|error| unsafe { publish(manager, task_id.as_ptr(), error) })
+                    .expect("a hint about any id");
+            };
+            started.wait();
+            let mut published_late = 0;
+            while published_late < 3 {
+                let is_late = closed.load(Ordering::SeqCst);
+                published_late += u32::from(is_late);
+                publish(if is_late { c"late" } else { c"early" });
+            }
+        });
+        start.wait();
+        close(subscription);
+        is_closed.store(true, Ordering::SeqCst);
+        publisher.join().expect("it published");
+        assert_eq!(*late.lock().expect("whole"), 0, "a change announced after the close was told");
+        let entries = taken(&entries);
+        assert_eq!(entries.last().map(String::as_str), Some("it released"), "a call came after the release");
+        assert_eq!(entries.iter().filter(|entry| *entry == "it released").count(), 1);
+    }
     close_manager(manager);
 }

@@ -53,8 +53,10 @@ pub const TASKHOLD_WAIT_FOREVER: u32 = u32::MAX;
 
 const _: () = assert!(TASKHOLD_WAIT_FOREVER == WAIT_FOREVER);
 
-/// Ends a subscription: its function is not called any more once this returns, but for calls that run
-/// already; see taskhold_manager_subscribe() for when its user data is released.
+/// Ends a subscription: a change that is announced after this returned is not told to its function. A call that
+/// another thread was making at that moment goes on, and may even enter the function after this returned, because
+/// this waits for nobody. `release` comes when the last such call is over: a host that must know that none is under
+/// way waits for it; see taskhold_manager_subscribe().
 ///
 /// @param subscription In: the subscription. NULL and a closed one are fine.
 /// @return OK; INVALID_HANDLE (foreign).

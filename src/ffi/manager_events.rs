@@ -47,7 +47,8 @@ pub unsafe extern "C" fn taskhold_manager_publish_task_changed(
 ///
 /// `user_data` passes to the library with this call, whatever becomes of it: `release(user_data)` is called
 /// exactly once. That is before taskhold_subscription_close() returns when no call of `on_task_changed` runs,
-/// else when the last one ends; and before this function returns when it fails.
+/// else when the last one ends, and no call enters `on_task_changed` after it; and before this function returns when
+/// it fails.
 ///
 /// @param manager          In: the manager.
 /// @param on_task_changed  In: the function to call. `task_id` is borrowed for that call.

@@ -62,7 +62,8 @@ pub unsafe extern "C" fn taskhold_manager_find_authorized_task(
 }
 
 /// Accepts a client's answers to input requests (`tasks/update`). An answer counts when its key is
-/// outstanding and its shape matches the request; every other one is ignored without a trace. The last
+/// outstanding and its shape matches the request; every other one is ignored without a trace. In the answer to an
+/// elicitation, `content` that is null, and a null among its members, count as absent. The last
 /// outstanding answer makes the task working again and clears its message. A working or terminal task is
 /// left alone: that is OK too.
 ///

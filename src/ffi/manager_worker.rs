@@ -14,8 +14,8 @@ use super::status::taskhold_status;
 /// @param manager    In: the manager.
 /// @param creation   In: JSON object: `endpoint` (string; the endpoint that the task belongs to) and `origin`
 ///                   (any JSON but null; what the task came from) are required; `authorizationPartition`
-///                   (string or null; null is the anonymous one), `metadata` (object; becomes `_meta` in
-///                   every rendering) and `declaredInputRequests` (array of "elicitation/form",
+///                   (string or null; null is the anonymous one), `metadata` (object; stands in the record as it
+///                   was given, and as `_meta` in every rendering unless it is empty) and `declaredInputRequests` (array of "elicitation/form",
 ///                   "elicitation/url", "sampling/createMessage", "roots/list", each at most once: what the
 ///                   task may ask; absent is anything) may be absent.
 /// @param out_record Out, owned, optional: the record; see taskhold_manager.

@@ -61,9 +61,10 @@ impl<'a> ClientCapabilities<'a> {
     pub(crate) fn supports(self, kind: InputKind) -> bool {
         let elicitation = || object(self.0, "elicitation");
         match kind {
-            // An empty object is how clients said "form" before there were modes.
-            InputKind::ElicitationForm => elicitation()
-                .is_some_and(|modes| object(modes, "form").is_some() || modes.members().next().is_none()),
+            // An empty object is how clients said "form" before there were modes; null is an absent mode.
+            InputKind::ElicitationForm => elicitation().is_some_and(|modes| {
+                object(modes, "form").is_some() || modes.members().all(|mode| mode.value.is_null())
+            }),
             InputKind::ElicitationUrl => elicitation().is_some_and(|modes| object(modes, "url").is_some()),
             InputKind::Sampling => object(self.0, "sampling").is_some(),
             InputKind::Roots => object(self.0, "roots").is_some(),

@@ -79,14 +79,20 @@ fn is_string(value: Option<Value<'_>>) -> bool {
 
 fn is_elicit_result(response: Value<'_>) -> bool {
     is_one_of(response.get("action"), &["accept", "decline", "cancel"])
-        && response.get("content").is_none_or(|content| {
-            content.kind() == Kind::Object
-                && content.members().all(|member| match member.value.kind() {
-                    Kind::String | Kind::Number | Kind::Bool => true,
-                    Kind::Array => member.value.elements().all(|element| element.kind() == Kind::String),
-                    Kind::Null | Kind::Object => false,
-                })
+        && response.get("content").is_none_or(|content| match content.kind() {
+            Kind::Null => true,
+            Kind::Object => content.members().all(|member| is_content(member.value)),
+            _ => false,
         })
+}
+
+/// Clients that write every member of a form send null for one that was left empty.
+fn is_content(value: Value<'_>) -> bool {
+    match value.kind() {
+        Kind::Null | Kind::String | Kind::Number | Kind::Bool => true,
+        Kind::Array => value.elements().all(|element| element.kind() == Kind::String),
+        Kind::Object => false,
+    }
 }
 
 fn is_create_message_result(response: Value<'_>) -> bool {

@@ -62,7 +62,8 @@ pub struct Subscription {
 }
 
 impl Subscription {
-    /// Ends the subscription: no call of the subscriber begins after this. Lets go of the subscriber.
+    /// Ends the subscription: nothing that is announced after this reaches the subscriber. Lets go of it. A call for
+    /// which another thread took its clone just before still comes and ends; it keeps the subscriber alive.
     pub fn close(&self) {
         let subscriber = self.place.0.lock().take();
         if subscriber.is_some() {

@@ -48,6 +48,8 @@ fn kinds_by_capability() {
         (r#"{"elicitation":{"form":{}}}"#, [true, false, false, false]),
         (r#"{"elicitation":{"url":{}}}"#, [false, true, false, false]),
         (r#"{"elicitation":{"form":{},"url":{}}}"#, [true, true, false, false]),
+        (r#"{"elicitation":{"form":null,"url":null},"sampling":null}"#, [true, false, false, false]),
+        (r#"{"elicitation":{"form":null,"url":{}}}"#, [false, true, false, false]),
         (r#"{"elicitation":{"other":{}}}"#, [false, false, false, false]),
         (r#"{"elicitation":null,"sampling":true,"roots":[]}"#, [false, false, false, false]),
         (r#"{"sampling":{"tools":{}}}"#, [false, false, true, false]),

@@ -37,7 +37,7 @@ fn requests_by_shape() {
 #[test]
 fn responses_by_shape() {
     use InputKind::{ElicitationForm, ElicitationUrl, Roots, Sampling};
-    let cases: [(&[InputKind], &str, bool); 48] = [
+    let cases: [(&[InputKind], &str, bool); 50] = [
         (&[ElicitationForm, ElicitationUrl], r#"{"action":"accept"}"#, true),
         (&[ElicitationForm, ElicitationUrl], r#"{"action":"decline","_meta":{}}"#, true),
         (&[ElicitationForm, ElicitationUrl], r#"{"action":"\u0063ancel"}"#, true),
@@ -45,12 +45,14 @@ fn responses_by_shape() {
         (&[ElicitationForm], r#"{"action":"accept","content":{"a":"s","b":1.5e3,"c":true,"d":["x"]}}"#, true),
         (&[ElicitationForm], r#"{"action":"accept","content":{"d":[]}}"#, true),
         (&[ElicitationForm], r#"{"action":"decline","content":{"a":""}}"#, true),
-        (&[ElicitationForm], r#"{"action":"accept","content":{"a":null}}"#, false),
+        (&[ElicitationForm, ElicitationUrl], r#"{"action":"decline","content":null,"_meta":null}"#, true),
+        (&[ElicitationForm], r#"{"action":null,"content":null}"#, false),
+        (&[ElicitationForm], r#"{"action":"accept","content":{"a":null}}"#, true),
         (&[ElicitationForm], r#"{"action":"accept","content":{"a":{}}}"#, false),
         (&[ElicitationForm], r#"{"action":"accept","content":{"a":[1]}}"#, false),
         (&[ElicitationForm], r#"{"action":"accept","content":{"a":["x",null]}}"#, false),
         (&[ElicitationForm], r#"{"action":"accept","content":[]}"#, false),
-        (&[ElicitationForm], r#"{"action":"accept","content":null}"#, false),
+        (&[ElicitationForm], r#"{"action":"accept","content":null}"#, true),
         (&[ElicitationForm], r#"{"action":"accept","content":"x"}"#, false),
         (&[ElicitationForm], r#"{"action":"Accept"}"#, false),
         (&[ElicitationForm], r#"{"action":true}"#, false),
