@@ -11,6 +11,8 @@ CARGO_TARGET_DIR ?= target
 export CARGO_TARGET_DIR
 
 LIB := build/lib
+# Where cargo builds what is shipped.
+SHIPPED = $(CARGO_TARGET_DIR)/shipped
 DEMO := build/demo
 # Where `make install` puts things: DESTDIR/PREFIX, libraries in LIBDIR below that.
 PREFIX ?= /usr/local
@@ -73,22 +75,18 @@ $(DEMO)/restart: examples/c/restart.c include/taskhold.h | lib
 	@echo 'Compiling $@'
 	@$(CC) $(C_WARNINGS) -O2 -Iinclude examples/c/restart.c -o $@ $(LINK)
 
-# Cargo knows whether anything changed. Files are replaced, not rewritten: a running program keeps its copy.
-# The crate's manifest has neither crate type: beside "lib" they would switch link-time optimization off.
+# Cargo knows whether anything changed. One call makes both, each optimized as a whole, in a folder of its own: a plain
+# `cargo build --release` leaves files of the same names, which are not.
 lib:
-	@scripts/require.sh gcc cc-headers
+	@scripts/require.sh gcc cc-headers objcopy
 	@command -v $(CARGO) >/dev/null || { echo 'There is no Rust toolchain: $(CARGO) is not found' >&2; exit 1; }
 	@echo 'Building $(LIB)/libtaskhold.so and libtaskhold.a'
-	@$(CARGO) rustc --quiet --release --lib --crate-type cdylib -- \
-		-C link-arg=-Wl,-soname,libtaskhold.so.0 -C link-arg=-Wl,-z,nodelete
-	@$(CARGO) rustc --quiet --release --lib --crate-type staticlib -- \
-		--print native-static-libs=$(abspath $(CARGO_TARGET_DIR))/native-static-libs.txt \
-		2>$(CARGO_TARGET_DIR)/staticlib.log || { cat $(CARGO_TARGET_DIR)/staticlib.log; exit 1; }
-	@mkdir -p $(LIB)
-	@scripts/replace.sh $(CARGO_TARGET_DIR)/release/libtaskhold.so $(LIB)/libtaskhold.so.0
-	@scripts/replace.sh $(CARGO_TARGET_DIR)/release/libtaskhold.a $(LIB)/libtaskhold.a
-	@scripts/replace.sh $(CARGO_TARGET_DIR)/native-static-libs.txt $(LIB)/native-static-libs.txt
-	@ln -sfn libtaskhold.so.0 $(LIB)/libtaskhold.so
+	@mkdir -p $(SHIPPED) $(LIB)
+	@$(CARGO) rustc --quiet --release --lib --crate-type cdylib,staticlib --target-dir $(SHIPPED) -- \
+		--print native-static-libs=$(abspath $(SHIPPED))/native-static-libs.txt \
+		2>$(SHIPPED)/cargo.log || { cat $(SHIPPED)/cargo.log; exit 1; }
+	@packaging/finish.sh $(SHIPPED)/release $(LIB)
+	@scripts/replace.sh $(SHIPPED)/native-static-libs.txt $(LIB)/native-static-libs.txt
 
 # Root without a Rust toolchain, as under sudo, installs what its owner built.
 install:

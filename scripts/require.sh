@@ -16,7 +16,7 @@ present() {
 package() {
     case $1 in
     cc-headers) echo libc6-dev ;;
-    nm | readelf) echo binutils ;;
+    nm | objcopy | readelf) echo binutils ;;
     mvn) echo maven ;;
     javac) echo default-jdk-headless ;;
     abidiff) echo abigail-tools ;;

@@ -1,87 +1,29 @@
 //! `include/taskhold.h` is what cbindgen makes of `src/ffi`, and compiles cleanly as every C and C++ that a
 //! host may use. Run with `TASKHOLD_BLESS=1` to rewrite the files that are generated.
 
+#[path = "../packaging/header.rs"]
+mod generator;
 mod support;
 
-use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use support::generated;
-use taskhold::error::{Reason, Status};
-
-/// The files of exports in the order of the header.
-const ORDER: [&str; 12] = [
-    "status",
-    "library",
-    "string",
-    "clock",
-    "store",
-    "manager",
-    "manager_worker",
-    "manager_protocol",
-    "manager_events",
-    "events",
-    "session_store",
-    "state_provider",
-];
 
 fn generate_header() -> String {
-    let root = generated::root();
-    let mut config = cbindgen::Config::from_file(root.join("cbindgen.toml")).expect("cbindgen.toml");
-    config.after_includes = Some(version_macros() + &reasons_comment());
-    let mut builder = cbindgen::Builder::new().with_config(config);
-    for file in ORDER {
-        builder = builder.with_src(root.join(format!("src/ffi/{file}.rs")));
-    }
-    let mut header = Vec::new();
-    builder.generate().expect("cbindgen reads src/ffi").write(&mut header);
-    String::from_utf8(header).expect("the header is UTF-8")
-}
-
-fn version_macros() -> String {
-    let [major, minor, patch] = ["MAJOR", "MINOR", "PATCH"]
-        .map(|part| std::env::var(format!("CARGO_PKG_VERSION_{part}")).expect("cargo sets it"));
-    format!(
-        "\n/** The version of this header. */\n#define TASKHOLD_VERSION \"{major}.{minor}.{patch}\"\n\
-         #define TASKHOLD_VERSION_MAJOR {major}\n#define TASKHOLD_VERSION_MINOR {minor}\n\
-         #define TASKHOLD_VERSION_PATCH {patch}\n"
-    )
-}
-
-fn reasons_comment() -> String {
-    let mut comment =
-        "\n/*\n * The reasons of errors, by the status that each belongs to. Names never change.\n"
-            .to_owned();
-    for status in Status::ALL {
-        let mut reasons = Reason::ALL.iter().filter(|reason| reason.status() == *status).peekable();
-        if reasons.peek().is_some() {
-            let _ = writeln!(comment, " *\n * TASKHOLD_{}", status.name().to_uppercase());
-        }
-        for reason in reasons {
-            wrap(&mut comment, &format!("{}: {}", reason.name(), reason.description()));
-        }
-    }
-    comment + " */"
-}
-
-/// Appends one item of the list, its lines cut to the width of the header.
-fn wrap(comment: &mut String, item: &str) {
-    let mut line = " *  -".to_owned();
-    for word in item.split(' ') {
-        if line.len() + 1 + word.len() > 100 {
-            let _ = writeln!(comment, "{line}");
-            line.clear();
-            line.push_str(" *   ");
-        }
-        line = line + " " + word;
-    }
-    let _ = writeln!(comment, "{line}");
+    generator::generate(&generated::root())
 }
 
 #[test]
 fn the_header_is_up_to_date() {
     generated::check("include/taskhold.h", &generate_header());
+}
+
+/// The build script's own, which ran before this was compiled.
+#[test]
+#[cfg(feature = "header")]
+fn a_build_with_the_feature_writes_the_same_header() {
+    assert!(include_str!(concat!(env!("OUT_DIR"), "/taskhold.h")) == generate_header());
 }
 
 /// The names that a C compiler sees: identifiers outside of comments and strings.

@@ -111,8 +111,10 @@ def platform_tag() -> str:
 
 def crate_files(base: Path) -> Iterator[Path]:
     """What `make lib` needs. Cargo wants every target of the manifest to be there, also those it does not build."""
-    yield from (base / name for name in ("Cargo.toml", "Cargo.lock", "Makefile", *LICENSES, "README.md"))
-    for folder in ("src", "scripts", "include"):
+    # How SQLite is compiled stands in `.cargo/config.toml`.
+    files = ("Cargo.toml", "Cargo.lock", "Makefile", "build.rs", "cbindgen.toml", ".cargo/config.toml", "README.md")
+    yield from (base / name for name in (*files, *LICENSES))
+    for folder in ("src", "scripts", "include", "packaging"):
         yield from sorted(file for file in (base / folder).rglob("*") if file.is_file())
     for kind, folder in (("test", "tests"), ("bench", "benches"), ("example", "examples"), ("bin", "src/bin")):
         for target in manifest(base).get(kind, []):
