@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use crate::clock::Wake;
 use crate::error::{Error, Reason, Result, invalid};
+use crate::json::ObjectWriter;
 use crate::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use crate::sync::{Condvar, Mutex, RwLock};
 use crate::text::Text;
@@ -444,10 +445,6 @@ impl QueueState {
 fn event_text(event: Option<&(EventKind, Arc<str>)>) -> Text {
     let Some((kind, id)) = event else { return Text::from("{\"event\":\"lagged\"}") };
     let mut text = Text::with_capacity(48 + kind.name().len() + id.len());
-    text.push_str("{\"event\":");
-    text.push_json_string(kind.name());
-    text.push_str(",\"taskId\":");
-    text.push_json_string(id);
-    text.push_str("}");
+    ObjectWriter::new(&mut text).plain_string("event", kind.name()).string("taskId", id);
     text
 }

@@ -22,6 +22,11 @@ impl Text {
         Self { block }
     }
 
+    /// Makes room for `additional` bytes more.
+    pub(crate) fn reserve(&mut self, additional: usize) {
+        self.block.reserve(additional);
+    }
+
     /// Appends `text` as it is.
     #[inline]
     pub fn push_str(&mut self, text: &str) {

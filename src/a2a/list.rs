@@ -9,9 +9,9 @@ use super::cut::{self, View};
 use super::state;
 use super::token::{Scope, Token};
 use crate::error::{Result, invalid};
-use crate::json::DEFAULT_MAXIMUM_PAYLOAD_BYTES;
+use crate::json::{DEFAULT_MAXIMUM_PAYLOAD_BYTES, ObjectWriter};
 use crate::options::{Object, check_identifier};
-use crate::store::{A2aFound, A2aListed, A2aQuery, A2aTable};
+use crate::store::{A2aQuery, A2aTable};
 use crate::text::Text;
 use crate::time;
 
@@ -20,6 +20,9 @@ pub(crate) const MAXIMUM_PAGE_SIZE: u64 = 100;
 
 /// Most messages of a history that can be asked for: the protocol counts them in 32 bits with a sign.
 const MAXIMUM_HISTORY_LENGTH: u64 = i32::MAX as u64;
+
+/// Room for a page beside its tasks.
+const PAGE_FRAME_BYTES: usize = 256;
 
 /// Room for a page is taken in advance up to this much, judged by its first task.
 const MAXIMUM_PAGE_GUESS_BYTES: usize = 1 << 20;
@@ -113,83 +116,37 @@ impl<'a> ListParams<'a> {
             limit: self.page_size,
             count: token.is_none(),
         };
-        let mut page = Page::new(self);
-        let found = table.list(&query, &mut |row| page.push(row))?;
-        let total = token.map(|token| token.total).or(found.total).unwrap_or(0);
-        Ok(page.finish(&scope, total, found))
-    }
-}
-
-/// A page under construction.
-struct Page<'p> {
-    params: &'p ListParams<'p>,
-    /// None until the first task is there to judge the size by.
-    text: Option<Text>,
-    returned: u32,
-    revisions: Vec<u64>,
-}
-
-impl<'p> Page<'p> {
-    fn new(params: &'p ListParams<'p>) -> Self {
-        let revisions = if params.include_revisions { params.page_size } else { 0 };
-        Self { params, text: None, returned: 0, revisions: Vec::with_capacity(revisions) }
-    }
-
-    fn push(&mut self, row: A2aListed<'_>) {
-        let pieces = cut::pieces(row, self.params.view);
-        if let Some(text) = &mut self.text {
-            text.push_str(",");
+        let mut text = Text::with_capacity(PAGE_FRAME_BYTES);
+        let mut page = ObjectWriter::new(&mut text);
+        let mut tasks = page.array("tasks");
+        let mut returned: u32 = 0;
+        let mut revisions = Vec::with_capacity(if self.include_revisions { self.page_size } else { 0 });
+        let found = table.list(&query, &mut |row| {
+            let pieces = cut::pieces(row, self.view);
+            let text = tasks.value();
+            if returned == 0 {
+                let rest = (pieces.len() + pieces.len() / 8 + 1).saturating_mul(self.page_size);
+                text.reserve(PAGE_FRAME_BYTES + pieces.len() + rest.min(MAXIMUM_PAGE_GUESS_BYTES));
+            }
             pieces.push_to(text);
-        } else {
-            let guess = (pieces.len() + pieces.len() / 8 + 1).saturating_mul(self.params.page_size);
-            let mut text = page_text(pieces.len() + guess.min(MAXIMUM_PAGE_GUESS_BYTES));
-            pieces.push_to(&mut text);
-            self.text = Some(text);
-        }
-        self.returned += 1;
-        if self.params.include_revisions {
-            self.revisions.push(row.revision);
-        }
-    }
-
-    fn finish(self, scope: &Scope<'_>, total: u64, found: A2aFound) -> Text {
-        let mut text = self.text.unwrap_or_else(|| page_text(0));
-        text.push_str("],\"totalSize\":");
-        text.push_int(total);
-        text.push_str(",\"pageSize\":");
-        text.push_int(self.returned);
-        text.push_str(",\"nextPageToken\":\"");
-        if let Some(position) = found.next {
-            text.push_str(&Token { total, position }.encode(scope));
-        }
-        text.push_str("\"");
-        if self.params.include_revisions {
-            text.push_str(",\"revisions\":");
-            push_array(&mut text, &self.revisions, |text, &revision| text.push_int(revision));
+            returned += 1;
+            if self.include_revisions {
+                revisions.push(row.revision);
+            }
+        })?;
+        drop(tasks);
+        let total = token.map(|token| token.total).or(found.total).unwrap_or(0);
+        let next = found.next.map(|position| Token { total, position }.encode(&scope));
+        page.int("totalSize", total)
+            .int("pageSize", returned)
+            .plain_string("nextPageToken", &next.unwrap_or_default());
+        if self.include_revisions {
+            page.array("revisions").ints(revisions);
         }
         if !found.corrupt.is_empty() {
-            text.push_str(",\"corrupt\":");
-            push_array(&mut text, &found.corrupt, |text, id| text.push_json_string(id));
+            page.array("corrupt").strings(&found.corrupt);
         }
-        text.push_str("}");
-        text
+        drop(page);
+        Ok(text)
     }
-}
-
-/// A page that begins, with room for tasks of `room` bytes and for what comes behind them.
-fn page_text(room: usize) -> Text {
-    let mut text = Text::with_capacity(256 + room);
-    text.push_str("{\"tasks\":[");
-    text
-}
-
-fn push_array<T>(text: &mut Text, items: &[T], push: impl Fn(&mut Text, &T)) {
-    text.push_str("[");
-    for (at, item) in items.iter().enumerate() {
-        if at > 0 {
-            text.push_str(",");
-        }
-        push(text, item);
-    }
-    text.push_str("]");
 }

@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 
 use crate::error::Result;
-use crate::json::DEFAULT_MAXIMUM_PAYLOAD_BYTES;
+use crate::json::{DEFAULT_MAXIMUM_PAYLOAD_BYTES, ObjectWriter};
 use crate::options::{MAXIMUM_DURATION_MS, Object};
 use crate::text::Text;
 
@@ -55,17 +55,12 @@ impl Options {
     /// Every option with the value in force.
     pub fn to_json(&self) -> Text {
         let mut text = Text::with_capacity(160 + self.name.len());
-        text.push_str("{\"name\":");
-        text.push_json_string(&self.name);
-        text.push_str(",\"gracePeriodMs\":");
-        text.push_int(self.grace_period_ms);
-        text.push_str(",\"maximumRetainedTasks\":");
-        text.push_int(self.maximum_retained_tasks.unwrap_or(0));
-        text.push_str(",\"finalizedRetentionMs\":");
-        text.push_int(self.finalized_retention_ms);
-        text.push_str(",\"maximumPayloadBytes\":");
-        text.push_int(self.maximum_payload_bytes);
-        text.push_str("}");
+        ObjectWriter::new(&mut text)
+            .string("name", &self.name)
+            .int("gracePeriodMs", self.grace_period_ms)
+            .int("maximumRetainedTasks", self.maximum_retained_tasks.unwrap_or(0))
+            .int("finalizedRetentionMs", self.finalized_retention_ms)
+            .int("maximumPayloadBytes", self.maximum_payload_bytes);
         text
     }
 }

@@ -10,6 +10,7 @@ use super::fork;
 use super::status::{TASKHOLD_INTERNAL, TASKHOLD_OK, taskhold_status};
 use crate::error::{Error, Reason, Result};
 use crate::fault;
+use crate::json::ObjectWriter;
 use crate::text::Text;
 
 /// Runs the body of the export `name` and reports how it ended.
@@ -72,25 +73,21 @@ fn refuse(out_error: Out<*mut c_char>, error: &Error) -> taskhold_status {
 /// What `out_error` gets (header, "Errors").
 fn error_object(error: &Error) -> Text {
     let mut text = Text::with_capacity(160 + error.response().map_or(0, str::len));
-    text.push_str("{\"status\":");
-    text.push_json_string(error.status().name());
-    text.push_str(",\"reason\":");
-    text.push_json_string(error.reason().name());
-    text.push_str(",\"message\":");
-    text.push_json_string(error.message());
+    let mut object = ObjectWriter::new(&mut text);
+    object
+        .plain_string("status", error.status().name())
+        .plain_string("reason", error.reason().name())
+        .string("message", error.message());
     if let Some(key) = error.key() {
-        text.push_str(",\"key\":");
-        text.push_json_string(key);
+        object.string("key", key);
     }
     if let Some(limit) = error.limit() {
-        text.push_str(",\"limit\":");
-        text.push_int(limit);
+        object.int("limit", limit);
     }
     if let Some(response) = error.response() {
-        text.push_str(",\"response\":");
-        text.push_str(response);
+        object.json("response", response);
     }
-    text.push_str("}");
+    drop(object);
     text
 }
 

@@ -9,7 +9,7 @@ use super::guard::{guard, guard_plain};
 use super::status::taskhold_status;
 use crate::a2a::{self, StateProvider};
 use crate::error::{Error, Reason, Result, Status};
-use crate::json;
+use crate::json::{self, ObjectWriter};
 use crate::options::{MAXIMUM_DURATION_MS, MAXIMUM_NAME_BYTES};
 use crate::session::SessionStore;
 use crate::store::Store;
@@ -96,40 +96,24 @@ fn describe() -> Result<Text> {
         ("a2aTaskPageSize", a2a::MAXIMUM_PAGE_SIZE),
     ];
     let mut text = Text::with_capacity(1024);
-    text.push_str("{\"version\":");
-    text.push_json_string(env!("CARGO_PKG_VERSION"));
-    text.push_str(",\"abiVersion\":");
-    text.push_int(TASKHOLD_ABI_VERSION);
-    text.push_str(",\"backends\":[\"memory\"");
-    if cfg!(feature = "sqlite") {
-        text.push_str(",\"sqlite\"");
+    let mut description = ObjectWriter::new(&mut text);
+    description.string("version", env!("CARGO_PKG_VERSION")).int("abiVersion", TASKHOLD_ABI_VERSION);
+    description
+        .array("backends")
+        .strings(["memory"].into_iter().chain(cfg!(feature = "sqlite").then_some("sqlite")));
+    let mut object = description.object("limits");
+    for (key, limit) in limits {
+        object.int(key, limit);
     }
-    text.push_str("]");
-    push_object(&mut text, "limits", limits, Text::push_int);
-    push_object(&mut text, "defaults", defaults, |text, options| text.push_str(options.as_str()));
-    text.push_str(",\"liveHandles\":");
-    text.push_int(LIVE_HANDLES.load(Ordering::Relaxed));
-    text.push_str("}");
+    drop(object);
+    let mut object = description.object("defaults");
+    for (key, options) in defaults {
+        object.json(key, options.as_str());
+    }
+    drop(object);
+    description.int("liveHandles", LIVE_HANDLES.load(Ordering::Relaxed));
+    drop(description);
     Ok(text)
-}
-
-fn push_object<T>(
-    text: &mut Text,
-    key: &str,
-    members: impl IntoIterator<Item = (&'static str, T)>,
-    push: impl Fn(&mut Text, T),
-) {
-    text.push_str(",");
-    text.push_json_string(key);
-    let mut before = ":{";
-    for (key, value) in members {
-        text.push_str(before);
-        text.push_json_string(key);
-        text.push_str(":");
-        push(text, value);
-        before = ",";
-    }
-    text.push_str("}");
 }
 
 /// Reads one value out of a JSON text, for hosts without a parser.

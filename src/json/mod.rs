@@ -11,6 +11,7 @@ mod pointer;
 mod scan;
 mod validate;
 mod walk;
+mod write;
 
 use std::borrow::Cow;
 
@@ -18,6 +19,7 @@ use crate::error::Result;
 
 pub use validate::{parse, parse_bytes, parse_given_out, parse_members};
 pub use walk::{Elements, Members};
+pub(crate) use write::{ArrayWriter, ObjectWriter};
 
 /// Deepest nesting accepted.
 pub(crate) const MAXIMUM_DEPTH: u32 = 128;

@@ -6,6 +6,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use crate::json::ArrayWriter;
 use crate::store::{ExpiryListener, SessionRow};
 use crate::sync::Mutex;
 use crate::text::Text;
@@ -37,17 +38,15 @@ impl ExpiredSessions {
     pub(super) fn take(&self) -> Text {
         let sessions = std::mem::take(&mut *self.sessions.lock());
         let mut text = Text::with_capacity(2 + 128 * sessions.len());
-        let mut separator = "[{\"reason\":";
+        let mut array = ArrayWriter::new(&mut text);
         for expired in &sessions {
-            text.push_str(separator);
-            text.push_json_string(expired.reason);
-            text.push_str(",\"sessionId\":");
-            text.push_json_string(&expired.id);
-            text.push_str(",\"endpoint\":");
-            text.push_json_string(&expired.endpoint);
-            separator = "},{\"reason\":";
+            array
+                .object()
+                .plain_string("reason", expired.reason)
+                .string("sessionId", &expired.id)
+                .string("endpoint", &expired.endpoint);
         }
-        text.push_str(if sessions.is_empty() { "[]" } else { "}]" });
+        drop(array);
         text
     }
 }

@@ -3,7 +3,7 @@
 #![forbid(unsafe_code)]
 
 use crate::error::Result;
-use crate::json::DEFAULT_MAXIMUM_PAYLOAD_BYTES;
+use crate::json::{DEFAULT_MAXIMUM_PAYLOAD_BYTES, ObjectWriter};
 use crate::options::{MAXIMUM_DURATION_MS, Object};
 use crate::text::Text;
 
@@ -69,20 +69,12 @@ impl Options {
 
     pub(super) fn to_json(&self) -> Text {
         let mut text = Text::with_capacity(160 + self.name.len());
-        text.push_str("{\"name\":");
-        text.push_json_string(&self.name);
-        for (key, number) in [
-            (IDLE_TIMEOUT_MS, self.idle_timeout_ms),
-            (CONCURRENT_SESSION_LIMIT, self.concurrent_session_limit),
-            (INITIALIZATION_TIMEOUT_MS, self.initialization_timeout_ms),
-            (KEEP_EXPIRED, self.keep_expired),
-        ] {
-            text.push_str(",");
-            text.push_json_string(key);
-            text.push_str(":");
-            text.push_int(number);
-        }
-        text.push_str("}");
+        ObjectWriter::new(&mut text)
+            .string("name", &self.name)
+            .int(IDLE_TIMEOUT_MS, self.idle_timeout_ms)
+            .int(CONCURRENT_SESSION_LIMIT, self.concurrent_session_limit)
+            .int(INITIALIZATION_TIMEOUT_MS, self.initialization_timeout_ms)
+            .int(KEEP_EXPIRED, self.keep_expired);
         text
     }
 }

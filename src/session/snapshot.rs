@@ -7,7 +7,7 @@ use std::borrow::Cow;
 
 use super::creation::Creation;
 use crate::error::{Error, Reason, Result, invalid};
-use crate::json::{self, DEFAULT_MAXIMUM_PAYLOAD_BYTES, Kind, Value};
+use crate::json::{self, DEFAULT_MAXIMUM_PAYLOAD_BYTES, Kind, ObjectWriter, Value};
 use crate::options::{check_identifier, check_name};
 use crate::text::Text;
 use crate::time::{format_timestamp, parse_timestamp};
@@ -178,25 +178,21 @@ fn read_members(snapshot: Value<'_>) -> Result<[Entry<'_>; 13]> {
 /// limit of a payload: it could not be handed back for a replacement otherwise.
 pub(super) fn render_new(creation: &Creation<'_>, created_ms: i64) -> Result<Text> {
     let created_at = format_timestamp(created_ms);
-    // Digits and punctuation of a timestamp are ASCII.
-    let created_at = std::str::from_utf8(&created_at).unwrap_or_default();
     let mut text = Text::with_capacity(creation.context.len() + 512);
-    text.push_str("{\"sessionId\":");
-    text.push_json_string(&creation.session_id);
-    text.push_str(",\"endpoint\":");
-    text.push_json_string(creation.endpoint);
-    text.push_str(",\"authorizationPartition\":");
-    text.push_json_string_or_null(creation.partition.as_deref());
-    text.push_str(",\"createdAt\":\"");
-    text.push_str(created_at);
-    text.push_str("\",\"lastActivityAt\":\"");
-    text.push_str(created_at);
-    text.push_str(
-        "\",\"initialized\":false,\"initializedNotificationReceived\":false,\"protocolVersion\":null,\
-         \"clientCapabilities\":null,\"negotiatedCapabilities\":null,\"sessionContext\":",
-    );
-    text.push_str(creation.context);
-    text.push_str(",\"terminatedAt\":null,\"version\":0}");
+    ObjectWriter::new(&mut text)
+        .string("sessionId", &creation.session_id)
+        .string("endpoint", creation.endpoint)
+        .string_or_null("authorizationPartition", creation.partition.as_deref())
+        .timestamp("createdAt", &created_at)
+        .timestamp("lastActivityAt", &created_at)
+        .bool("initialized", false)
+        .bool("initializedNotificationReceived", false)
+        .json("protocolVersion", "null")
+        .json("clientCapabilities", "null")
+        .json("negotiatedCapabilities", "null")
+        .json("sessionContext", creation.context)
+        .json("terminatedAt", "null")
+        .int("version", 0);
     if text.len() as u64 > DEFAULT_MAXIMUM_PAYLOAD_BYTES {
         return Err(Error::new(Reason::PayloadTooLarge, "the session has more bytes than the limit")
             .with_limit(DEFAULT_MAXIMUM_PAYLOAD_BYTES));

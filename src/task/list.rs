@@ -7,7 +7,7 @@ use std::borrow::Cow;
 
 use super::render;
 use crate::error::{Error, Reason, Result, invalid};
-use crate::json::DEFAULT_MAXIMUM_PAYLOAD_BYTES;
+use crate::json::{DEFAULT_MAXIMUM_PAYLOAD_BYTES, ObjectWriter};
 use crate::options::Object;
 use crate::store::{TaskQuery, TaskStatus, TaskTable};
 use crate::text::Text;
@@ -106,28 +106,20 @@ pub(super) fn list_tasks(table: &dyn TaskTable, name: &str, params: Option<&str>
         after: params.page_token.as_ref().map_or(Ok(0), |token| place_of(token, digest))?,
         limit: params.page_size,
     };
-    let mut page = Text::with_capacity(64);
-    page.push_str("{\"records\":[");
-    let mut separator = "";
+    let mut text = Text::with_capacity(64);
+    let mut page = ObjectWriter::new(&mut text);
     let mut corrupt = Vec::new();
+    let mut records = page.array("records");
     let next = table.list(
         &query,
-        &mut |row, _| {
-            page.push_str(separator);
-            render::push_record(&mut page, row, params.include_payload);
-            separator = ",";
-        },
+        &mut |row, _| render::push_record(records.value(), row, params.include_payload),
         &mut corrupt,
     )?;
-    page.push_str("],\"corrupt\":[");
-    for (at, id) in corrupt.iter().enumerate() {
-        page.push_str(if at > 0 { "," } else { "" });
-        page.push_json_string(id);
-    }
-    page.push_str("],\"nextPageToken\":");
-    page.push_json_string(&next.map(|after| page_token(after, digest)).unwrap_or_default());
-    page.push_str("}");
-    Ok(page)
+    drop(records);
+    page.array("corrupt").strings(&corrupt);
+    page.plain_string("nextPageToken", &next.map(|after| page_token(after, digest)).unwrap_or_default());
+    drop(page);
+    Ok(text)
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@
 
 use super::transitions::Preconditions;
 use crate::error::{Result, invalid};
-use crate::json::{DEFAULT_MAXIMUM_PAYLOAD_BYTES, Kind};
+use crate::json::{DEFAULT_MAXIMUM_PAYLOAD_BYTES, Kind, ObjectWriter};
 use crate::options::{MAXIMUM_DURATION_MS, Object};
 use crate::text::Text;
 
@@ -62,17 +62,12 @@ impl ManagerOptions {
     /// The effective options as JSON; no limit is 0.
     pub(crate) fn to_json(&self) -> Text {
         let mut text = Text::with_capacity(160 + self.name.len());
-        text.push_str("{\"name\":");
-        text.push_json_string(&self.name);
-        text.push_str(",\"maximumRetainedTasks\":");
-        text.push_int(self.maximum_retained_tasks.unwrap_or(0));
-        text.push_str(",\"taskTimeToLiveMs\":");
-        text.push_int(self.task_time_to_live_ms);
-        text.push_str(",\"pollIntervalMs\":");
-        text.push_int(self.poll_interval_ms);
-        text.push_str(",\"maximumPayloadBytes\":");
-        text.push_int(self.maximum_payload_bytes);
-        text.push_str("}");
+        ObjectWriter::new(&mut text)
+            .string("name", &self.name)
+            .int("maximumRetainedTasks", self.maximum_retained_tasks.unwrap_or(0))
+            .int("taskTimeToLiveMs", self.task_time_to_live_ms)
+            .int("pollIntervalMs", self.poll_interval_ms)
+            .int("maximumPayloadBytes", self.maximum_payload_bytes);
         text
     }
 }

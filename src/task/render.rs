@@ -4,7 +4,7 @@
 #![forbid(unsafe_code)]
 
 use super::Rendering;
-use crate::json::Value;
+use crate::json::{ObjectWriter, Value};
 use crate::store::{Member, TaskRow, TaskStatus};
 use crate::text::Text;
 use crate::time::format_timestamp;
@@ -95,15 +95,10 @@ fn object_len(members: &[Member]) -> usize {
 }
 
 fn push_object(text: &mut Text, members: &[Member]) {
-    let mut separator = "{";
+    let mut object = ObjectWriter::new(text);
     for member in members {
-        text.push_str(separator);
-        text.push_str(&member.key);
-        text.push_str(":");
-        text.push_str(&member.value);
-        separator = ",";
+        object.member(&member.key, &member.value);
     }
-    text.push_str(if members.is_empty() { "{}" } else { "}" });
 }
 
 /// An object of members as they came.

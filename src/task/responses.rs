@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::input::{InputKind, decoded_key};
-use crate::json::Value;
+use crate::json::{ObjectWriter, Value};
 use crate::store::{InputState, Member};
 use crate::text::Text;
 
@@ -24,14 +24,11 @@ impl UpdateOutcome<'_> {
     /// What the host is told.
     pub(crate) fn to_json(&self) -> Text {
         let mut text = Text::with_capacity(32);
-        for (start, keys) in [("{\"accepted\":[", &self.accepted), ("],\"ignored\":[", &self.ignored)] {
-            text.push_str(start);
-            for (at, key) in keys.iter().enumerate() {
-                text.push_str(if at > 0 { "," } else { "" });
-                text.push_str(key);
-            }
+        let mut outcome = ObjectWriter::new(&mut text);
+        for (name, keys) in [("accepted", &self.accepted), ("ignored", &self.ignored)] {
+            outcome.array(name).json(keys);
         }
-        text.push_str("]}");
+        drop(outcome);
         text
     }
 }

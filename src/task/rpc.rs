@@ -11,7 +11,7 @@ use super::capabilities::{ClientCapabilities, TASKS_REQUIRED, Undeliverable, che
 use super::transitions::Preconditions;
 use super::{TaskManager, render};
 use crate::error::{Error, Reason, Result};
-use crate::json::{self, Kind, Value};
+use crate::json::{self, Kind, ObjectWriter, Value};
 use crate::options::check_identifier;
 use crate::text::Text;
 
@@ -60,19 +60,15 @@ impl RpcError {
     /// The whole response. `id` is JSON text.
     fn response(&self, id: &str) -> Text {
         let mut text = Text::with_capacity(256 + id.len());
-        text.push_str(RESPONSE_START);
-        text.push_str(id);
-        text.push_str(",\"error\":{\"code\":");
-        text.push_int(self.code());
-        text.push_str(",\"message\":\"");
-        text.push_str(self.message());
-        text.push_str("\"");
+        let mut response = ObjectWriter::new(&mut text);
+        response.plain_string("jsonrpc", "2.0").json("id", id);
+        let mut error = response.object("error");
+        error.int("code", self.code()).string("message", self.message());
         if let Self::MissingCapability(required) = self {
-            text.push_str(",\"data\":{\"requiredCapabilities\":");
-            text.push_str(required);
-            text.push_str("}");
+            error.object("data").json("requiredCapabilities", required);
         }
-        text.push_str("}}");
+        drop(error);
+        drop(response);
         text
     }
 }

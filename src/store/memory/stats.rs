@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use super::super::{A2aRow, SessionRow, Table as _, TaskRow, TaskStatus};
 use super::table::{CLASSES, Indexed, MemoryTable};
+use crate::json::ObjectWriter;
 use crate::text::Text;
 
 #[derive(Default)]
@@ -47,27 +48,20 @@ pub(super) fn render(
 ) -> Text {
     let (tasks, sessions, a2a_tasks) = (Sum::of(tasks), Sum::of(sessions), Sum::of(a2a_tasks));
     let mut text = Text::with_capacity(256);
-    text.push_str("{\"backend\":\"memory\",\"tasks\":{");
+    let mut stats = ObjectWriter::new(&mut text);
+    stats.plain_string("backend", "memory");
+    let mut by_status = stats.object("tasks");
     for status in TaskStatus::ALL {
-        if status != TaskStatus::ALL[0] {
-            text.push_str(",");
-        }
-        text.push_json_string(status.name());
-        text.push_str(":");
-        text.push_int(tasks.rows[status as usize]);
+        by_status.int(status.name(), tasks.rows[status as usize]);
     }
-    text.push_str("},\"sessions\":");
-    text.push_int(sessions.count());
-    text.push_str(",\"a2aTasks\":");
-    text.push_int(a2a_tasks.count());
-    text.push_str(",\"expiredPending\":");
-    text.push_int((tasks.expired + sessions.expired + a2a_tasks.expired) as u64);
-    text.push_str(",\"bytes\":");
-    text.push_int(tasks.bytes + sessions.bytes + a2a_tasks.bytes);
-    text.push_str(",\"waiters\":");
-    text.push_int((tasks.waiters + sessions.waiters + a2a_tasks.waiters) as u64);
-    text.push_str(",\"eventQueues\":");
-    text.push_int((tasks.queues + sessions.queues + a2a_tasks.queues) as u64);
-    text.push_str("}");
+    drop(by_status);
+    stats
+        .int("sessions", sessions.count())
+        .int("a2aTasks", a2a_tasks.count())
+        .int("expiredPending", (tasks.expired + sessions.expired + a2a_tasks.expired) as u64)
+        .int("bytes", tasks.bytes + sessions.bytes + a2a_tasks.bytes)
+        .int("waiters", (tasks.waiters + sessions.waiters + a2a_tasks.waiters) as u64)
+        .int("eventQueues", (tasks.queues + sessions.queues + a2a_tasks.queues) as u64);
+    drop(stats);
     text
 }

@@ -11,6 +11,7 @@ use super::task_row::id_of;
 use super::{Shared, failure, schema};
 use crate::clock::Now;
 use crate::error::Result;
+use crate::json::ObjectWriter;
 use crate::store::{A2aRow, SessionRow, TaskRow};
 use crate::text::Text;
 
@@ -107,32 +108,23 @@ pub(super) fn render(shared: &Shared) -> Result<Text> {
         });
     }
     let mut text = Text::with_capacity(256);
-    text.push_str("{\"backend\":\"sqlite\",\"ok\":");
-    let ok = findings.problems.is_empty() && findings.unreadable_count == 0;
-    text.push_str(if ok { "true" } else { "false" });
-    text.push_str(",\"schemaVersion\":");
-    text.push_int(findings.schema_version);
-    text.push_str(",\"newestSchemaVersion\":");
-    text.push_int(schema::VERSION);
-    text.push_str(",\"problems\":[");
-    for (at, problem) in findings.problems.iter().enumerate() {
-        text.push_str(if at > 0 { "," } else { "" });
-        text.push_json_string(problem);
+    let mut report = ObjectWriter::new(&mut text);
+    report
+        .plain_string("backend", "sqlite")
+        .bool("ok", findings.problems.is_empty() && findings.unreadable_count == 0)
+        .int("schemaVersion", findings.schema_version)
+        .int("newestSchemaVersion", schema::VERSION);
+    report.array("problems").strings(&findings.problems);
+    report.int("records", findings.records).int("unreadableCount", findings.unreadable_count);
+    let mut unreadable = report.array("unreadable");
+    for record in &findings.unreadable {
+        unreadable
+            .object()
+            .plain_string("kind", record.kind)
+            .string("name", &record.name)
+            .string("id", &record.id);
     }
-    text.push_str("],\"records\":");
-    text.push_int(findings.records);
-    text.push_str(",\"unreadableCount\":");
-    text.push_int(findings.unreadable_count);
-    text.push_str(",\"unreadable\":[");
-    for (at, unreadable) in findings.unreadable.iter().enumerate() {
-        text.push_str(if at > 0 { ",{\"kind\":" } else { "{\"kind\":" });
-        text.push_json_string(unreadable.kind);
-        text.push_str(",\"name\":");
-        text.push_json_string(&unreadable.name);
-        text.push_str(",\"id\":");
-        text.push_json_string(&unreadable.id);
-        text.push_str("}");
-    }
-    text.push_str("]}");
+    drop(unreadable);
+    drop(report);
     Ok(text)
 }

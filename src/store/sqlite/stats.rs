@@ -8,6 +8,7 @@ use rusqlite::Connection;
 use super::Shared;
 use super::table::system_ms;
 use crate::error::Result;
+use crate::json::ObjectWriter;
 use crate::store::TaskStatus;
 use crate::text::Text;
 
@@ -66,15 +67,14 @@ pub(super) fn render(shared: &Shared) -> Result<Text> {
     let (waiters, queues) = shared.watch.audience();
     let (file_bytes, log_bytes) = shared.file.sizes();
     let mut text = Text::with_capacity(512);
-    text.push_str("{\"backend\":\"sqlite\",\"tasks\":{");
-    for (at, status) in TaskStatus::ALL.into_iter().enumerate() {
-        text.push_str(if at > 0 { "," } else { "" });
-        text.push_json_string(status.name());
-        text.push_str(":");
+    let mut stats = ObjectWriter::new(&mut text);
+    stats.plain_string("backend", "sqlite");
+    let mut by_status = stats.object("tasks");
+    for status in TaskStatus::ALL {
         let known = counts.tasks.iter().find(|(name, _)| name == status.name());
-        text.push_int(known.map_or(0, |(_, count)| *count));
+        by_status.int(status.name(), known.map_or(0, |(_, count)| *count));
     }
-    text.push_str("}");
+    drop(by_status);
     let figures: [(&str, i128); 16] = [
         ("sessions", counts.sessions.into()),
         ("a2aTasks", counts.a2a_tasks.into()),
@@ -94,11 +94,8 @@ pub(super) fn render(shared: &Shared) -> Result<Text> {
         ("writes", shared.writer.writes().into()),
     ];
     for (name, figure) in figures {
-        text.push_str(",");
-        text.push_json_string(name);
-        text.push_str(":");
-        text.push_int(figure);
+        stats.int(name, figure);
     }
-    text.push_str("}");
+    drop(stats);
     Ok(text)
 }
