@@ -7,7 +7,7 @@
 mod locks;
 
 pub(crate) use self::locks::{Condvar, Mutex, RwLock};
-pub(crate) use self::primitives::{MutexGuard, RwLockReadGuard, RwLockWriteGuard};
+pub(crate) use self::primitives::MutexGuard;
 pub(crate) use arc_swap::{ArcSwapOption, Guard};
 
 /// What the locks are made of.

@@ -105,12 +105,12 @@ impl TaskManager {
                     return Ok(Change::Keep);
                 }
                 let row = transitions::create(id, &creation, &self.options, now)?;
-                record = Some(render::record(&row));
+                record = Some(Record(row.clone()));
                 Ok(Change::Put(row))
             })?;
             if let Some(record) = record {
                 self.announce_changed(id);
-                return Ok(record);
+                return Ok(record.to_text());
             }
         }
     }

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::super::{TaskQuery, TaskRow, TaskTable};
-use super::shard::{Entry, lock};
+use super::shard::{Cell, Locator};
 use super::table::{Index, Indexed, MemoryTable};
 use crate::error::Result;
 use crate::sync::Mutex;
@@ -23,47 +23,44 @@ const LEAST_ROWS: usize = 64;
 
 #[derive(Default)]
 pub(super) struct CreationOrder {
-    stripes: [Mutex<BTreeMap<u64, Arc<Entry<TaskRow>>>>; STRIPES],
+    /// Hashes of ids by sequence number.
+    stripes: [Mutex<BTreeMap<u64, u64>>; STRIPES],
 }
 
 impl CreationOrder {
     #[allow(clippy::cast_possible_truncation)] // 64-bit targets only
-    fn stripe(&self, sequence: u64) -> &Mutex<BTreeMap<u64, Arc<Entry<TaskRow>>>> {
+    fn stripe(&self, sequence: u64) -> &Mutex<BTreeMap<u64, u64>> {
         &self.stripes[sequence as usize % STRIPES]
     }
 
-    /// The next entries after `after`, at most `most`, in order.
-    fn following(&self, after: u64, most: usize) -> Vec<Arc<Entry<TaskRow>>> {
-        let mut entries = Vec::new();
+    /// The next rows after `after`, at most `most`, in order.
+    fn following(&self, after: u64, most: usize) -> Vec<Locator> {
+        let mut locators = Vec::new();
         for stripe in &self.stripes {
-            let stripe = lock(stripe);
-            entries.extend(
-                stripe.range(after.saturating_add(1)..).take(most).map(|(_, entry)| Arc::clone(entry)),
-            );
+            let stripe = stripe.lock();
+            let range = stripe.range(after.saturating_add(1)..).take(most);
+            locators.extend(range.map(|(&sequence, &hash)| Locator { hash, sequence }));
         }
-        entries.sort_unstable_by_key(|entry| entry.sequence);
-        entries.truncate(most);
-        entries
+        locators.sort_unstable_by_key(|locator| locator.sequence);
+        locators.truncate(most);
+        locators
     }
 }
 
 impl Index<TaskRow> for CreationOrder {
-    fn inserted(&self, entry: &Arc<Entry<TaskRow>>, _row: &TaskRow) {
-        lock(self.stripe(entry.sequence)).insert(entry.sequence, Arc::clone(entry));
+    fn inserted(&self, locator: Locator, _new: &Arc<Cell<TaskRow>>) {
+        self.stripe(locator.sequence).lock().insert(locator.sequence, locator.hash);
     }
 
-    fn replaced(&self, _entry: &Arc<Entry<TaskRow>>, _old: &TaskRow, _new: &TaskRow) {}
+    fn replaced(&self, _locator: Locator, _old: &Arc<Cell<TaskRow>>, _new: &Arc<Cell<TaskRow>>) {}
 
-    fn removed(&self, entry: &Arc<Entry<TaskRow>>, _old: &TaskRow) {
-        lock(self.stripe(entry.sequence)).remove(&entry.sequence);
+    fn removed(&self, locator: Locator, _old: &Arc<Cell<TaskRow>>) {
+        self.stripe(locator.sequence).lock().remove(&locator.sequence);
     }
 }
 
 impl Indexed for TaskRow {
     type Index = CreationOrder;
-    type Key = ();
-
-    fn key(&self) {}
 
     fn class(&self) -> usize {
         self.status as usize
@@ -100,15 +97,15 @@ impl TaskTable for MemoryTable<TaskRow> {
             if batch.is_empty() {
                 return Ok(None);
             }
-            for entry in batch {
+            for locator in batch {
                 if looked_at == ROWS_PER_PAGE {
                     return Ok(Some(after));
                 }
                 looked_at += 1;
-                let matched = entry.read(tick_ns, |row| {
+                let matched = self.look_at(locator, tick_ns, |row| {
                     let matched = matches(row, query);
                     if matched && shown < query.limit {
-                        visit(row, entry.sequence);
+                        visit(row, locator.sequence);
                     }
                     matched
                 });
@@ -119,7 +116,7 @@ impl TaskTable for MemoryTable<TaskRow> {
                     }
                     shown += 1;
                 }
-                after = entry.sequence;
+                after = locator.sequence;
             }
         }
     }

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use hashbrown::{DefaultHashBuilder, HashMap};
 
 use super::super::{A2aFound, A2aListed, A2aPosition, A2aQuery, A2aRow, A2aTable, SessionRow, is_too_roomy};
-use super::shard::{Entry, read, write};
+use super::shard::{Cell, Locator, is_alive};
 use super::table::{Index, Indexed, MemoryTable};
 use crate::error::Result;
 use crate::sync::RwLock;
@@ -24,12 +24,18 @@ const STRIPES: usize = 64;
 /// Expired rows that a listing removes before it looks, so that it seldom has to leave any out.
 const SWEEP_PER_LISTING: usize = 256;
 
-/// An entry at its place in the listing order. Small, since most of what a tree costs is fetching its nodes; the
-/// entry is looked at for equal timestamps only.
+/// A row at its place in the listing order. Small, since most of what a tree costs is fetching its nodes; the
+/// row is looked at for equal timestamps only.
 #[derive(Clone)]
 struct Place {
     order: i64,
-    entry: Arc<Entry<A2aRow>>,
+    cell: Arc<Cell<A2aRow>>,
+}
+
+impl Place {
+    fn of(cell: &Arc<Cell<A2aRow>>) -> Self {
+        Self { order: order(cell.row.status_timestamp_ms), cell: Arc::clone(cell) }
+    }
 }
 
 /// What rises as status timestamps fall, and is highest without one.
@@ -44,7 +50,7 @@ trait Rank {
 
 impl Rank for Place {
     fn rank(&self) -> (i64, &[u8]) {
-        (self.order, self.entry.key.as_bytes())
+        (self.order, self.cell.row.id.as_bytes())
     }
 }
 
@@ -76,7 +82,7 @@ impl Eq for dyn Rank + '_ {}
 
 impl Ord for Place {
     fn cmp(&self, other: &Self) -> Ordering {
-        self.order.cmp(&other.order).then_with(|| self.entry.key.as_bytes().cmp(other.entry.key.as_bytes()))
+        self.rank().cmp(&other.rank())
     }
 }
 
@@ -124,10 +130,6 @@ impl Default for OwnerOrder {
     }
 }
 
-fn place(entry: &Arc<Entry<A2aRow>>, row: &A2aRow) -> Place {
-    Place { order: order(row.status_timestamp_ms), entry: Arc::clone(entry) }
-}
-
 fn add(map: &mut HashMap<Arc<str>, Ordered>, name: &Arc<str>, place: Place) {
     if let Some(ordered) = map.get_mut(name) {
         ordered.insert(place);
@@ -146,7 +148,15 @@ fn take(map: &mut HashMap<Arc<str>, Ordered>, name: &Arc<str>, place: &Place) {
     }
 }
 
-/// Moves an entry from one place under one name to another under the same or another name.
+/// Moves a row. Where its place stays the same, the row that stands there is the new one from now on.
+fn move_to(ordered: &mut Ordered, old: &Place, new: &Place) {
+    if old.order != new.order {
+        ordered.remove(old);
+    }
+    ordered.replace(new.clone());
+}
+
+/// Moves a row from one place under one name to another under the same or another name.
 fn shift(
     map: &mut HashMap<Arc<str>, Ordered>,
     (old_name, old): (Option<&Arc<str>>, &Place),
@@ -154,8 +164,7 @@ fn shift(
 ) {
     if old_name == new_name {
         if let Some(ordered) = new_name.and_then(|name| map.get_mut(name)) {
-            ordered.remove(old);
-            ordered.insert(new.clone());
+            move_to(ordered, old, new);
         }
         return;
     }
@@ -181,10 +190,9 @@ impl OwnerOrder {
         &self.stripes[self.hasher.hash_one(owner) as usize % STRIPES]
     }
 
-    /// Collects the entries of one page; see [`A2aTable::list`]. No entry is read under the stripe's lock,
-    /// since whoever changes an entry takes the two locks the other way round.
+    /// Collects the rows of one page; see [`A2aTable::list`]. They are shown with no lock held.
     fn page(&self, query: &A2aQuery<'_>) -> Page {
-        let stripe = read(self.stripe(query.owner));
+        let stripe = self.stripe(query.owner).read();
         let owner: Owner = query.owner.map(Arc::from);
         let nothing = || Page { total: query.count.then_some(0), ..Page::default() };
         let Some(tasks) = stripe.get(&owner) else { return nothing() };
@@ -212,10 +220,10 @@ impl OwnerOrder {
         let mut places =
             walked.range::<dyn Rank, _>((start, Bound::Unbounded)).take_while(in_time).filter(in_other);
         let mut page = Page { total: total.map(|total| total as u64), ..Page::default() };
-        page.entries.reserve(query.limit.min(walked.len()));
+        page.rows.reserve(query.limit.min(walked.len()));
         let mut last = None;
         for place in places.by_ref().take(query.limit) {
-            page.entries.push(Arc::clone(&place.entry));
+            page.rows.push(Arc::clone(&place.cell));
             last = Some(place);
         }
         page.next = last.cloned().filter(|_| places.next().is_some());
@@ -225,16 +233,16 @@ impl OwnerOrder {
 
 #[derive(Default)]
 struct Page {
-    entries: Vec<Arc<Entry<A2aRow>>>,
+    rows: Vec<Arc<Cell<A2aRow>>>,
     /// The last place, when more follow.
     next: Option<Place>,
     total: Option<u64>,
 }
 
 impl Index<A2aRow> for OwnerOrder {
-    fn inserted(&self, entry: &Arc<Entry<A2aRow>>, row: &A2aRow) {
-        let place = place(entry, row);
-        let mut stripe = write(self.stripe(row.owner.as_deref()));
+    fn inserted(&self, _locator: Locator, new: &Arc<Cell<A2aRow>>) {
+        let (place, row) = (Place::of(new), &new.row);
+        let mut stripe = self.stripe(row.owner.as_deref()).write();
         let tasks = stripe.entry(row.owner.clone()).or_default();
         add(&mut tasks.by_state, &row.state, place.clone());
         if let Some(context) = &row.context_id {
@@ -243,32 +251,20 @@ impl Index<A2aRow> for OwnerOrder {
         tasks.all.insert(place);
     }
 
-    fn replaced(&self, entry: &Arc<Entry<A2aRow>>, old: &A2aRow, new: &A2aRow) {
-        let same_place = old.status_timestamp_ms == new.status_timestamp_ms;
-        let same_state = old.state == new.state;
-        let same_context = old.context_id == new.context_id;
-        if same_place && same_state && same_context {
-            return;
-        }
-        let (old_place, new_place) = (place(entry, old), place(entry, new));
-        let mut stripe = write(self.stripe(old.owner.as_deref()));
+    fn replaced(&self, _locator: Locator, old: &Arc<Cell<A2aRow>>, new: &Arc<Cell<A2aRow>>) {
+        let (old_place, new_place) = (Place::of(old), Place::of(new));
+        let (old, new) = (&old.row, &new.row);
+        let mut stripe = self.stripe(old.owner.as_deref()).write();
         let Some(tasks) = stripe.get_mut(&old.owner) else { return };
-        if !same_place || !same_state {
-            shift(&mut tasks.by_state, (Some(&old.state), &old_place), (Some(&new.state), &new_place));
-        }
-        if !same_place || !same_context {
-            let (from, to) = (old.context_id.as_ref(), new.context_id.as_ref());
-            shift(&mut tasks.by_context, (from, &old_place), (to, &new_place));
-        }
-        if !same_place {
-            tasks.all.remove(&old_place);
-            tasks.all.insert(new_place);
-        }
+        shift(&mut tasks.by_state, (Some(&old.state), &old_place), (Some(&new.state), &new_place));
+        let (from, to) = (old.context_id.as_ref(), new.context_id.as_ref());
+        shift(&mut tasks.by_context, (from, &old_place), (to, &new_place));
+        move_to(&mut tasks.all, &old_place, &new_place);
     }
 
-    fn removed(&self, entry: &Arc<Entry<A2aRow>>, old: &A2aRow) {
-        let place = place(entry, old);
-        let mut stripe = write(self.stripe(old.owner.as_deref()));
+    fn removed(&self, _locator: Locator, old: &Arc<Cell<A2aRow>>) {
+        let (place, old) = (Place::of(old), &old.row);
+        let mut stripe = self.stripe(old.owner.as_deref()).write();
         let Some(tasks) = stripe.get_mut(&old.owner) else { return };
         tasks.all.remove(&place);
         take(&mut tasks.by_state, &old.state, &place);
@@ -283,11 +279,6 @@ impl Index<A2aRow> for OwnerOrder {
 
 impl Indexed for A2aRow {
     type Index = OwnerOrder;
-    type Key = Arc<str>;
-
-    fn key(&self) -> Arc<str> {
-        Arc::clone(&self.id)
-    }
 
     fn class(&self) -> usize {
         usize::from(self.is_final)
@@ -308,16 +299,13 @@ impl Indexed for A2aRow {
 pub(super) struct NoOrder;
 
 impl Index<SessionRow> for NoOrder {
-    fn inserted(&self, _entry: &Arc<Entry<SessionRow>>, _row: &SessionRow) {}
-    fn replaced(&self, _entry: &Arc<Entry<SessionRow>>, _old: &SessionRow, _new: &SessionRow) {}
-    fn removed(&self, _entry: &Arc<Entry<SessionRow>>, _old: &SessionRow) {}
+    fn inserted(&self, _locator: Locator, _new: &Arc<Cell<SessionRow>>) {}
+    fn replaced(&self, _locator: Locator, _old: &Arc<Cell<SessionRow>>, _new: &Arc<Cell<SessionRow>>) {}
+    fn removed(&self, _locator: Locator, _old: &Arc<Cell<SessionRow>>) {}
 }
 
 impl Indexed for SessionRow {
     type Index = NoOrder;
-    type Key = ();
-
-    fn key(&self) {}
 
     fn class(&self) -> usize {
         0
@@ -352,18 +340,13 @@ impl A2aTable for MemoryTable<A2aRow> {
         });
         let mut shown = 0;
         loop {
-            for entry in &page.entries {
-                // A row may have changed since its place was read; it is shown as it is now, if it still fits.
-                entry.read(tick_ns, |row| {
-                    if fits(row) {
-                        visit(row.listed());
-                        shown += 1;
-                    }
-                });
+            for cell in page.rows.iter().filter(|cell| is_alive(&cell.row, tick_ns)) {
+                visit(cell.row.listed());
+                shown += 1;
             }
             let next = page.next.map(|place| A2aPosition {
                 status_timestamp_ms: (place.order != i64::MAX).then_some(!place.order),
-                id: place.entry.key.as_ref().to_owned(),
+                id: place.cell.row.id.as_ref().to_owned(),
             });
             if next.is_none() || shown == query.limit {
                 return Ok(A2aFound { total, next, corrupt: Vec::new() });

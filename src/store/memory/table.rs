@@ -1,6 +1,13 @@
-//! One table in memory: its shards, its ordered index and its count of slots. A transition holds its entry's
-//! lock, so calls on different rows meet only where two entries share a shard, and there only to be inserted or
-//! removed.
+//! One table in memory: its shards, its ordered index and its count of slots. A transition holds the lock of its
+//! row's shard, and so does a read, together with others; with this many shards, calls on different rows seldom meet.
+//! Locks are taken in the order shard, then what an index locks; no two shards at once.
+//!
+//! To add an ordered index, implement [`Index`] for it and name it in [`Indexed::Index`] (for a second one over the
+//! same rows, a struct of both that calls each). It is told of every row that comes, changes or goes within the
+//! atomic step, and derives its keys from the rows. It keeps a [`Locator`] of each row, or the row itself as an
+//! `Arc<Cell<R>>`, which is then fresh only if it takes every replacement. Whoever looks rows up in it
+//! copies the candidate out, releases the index, and finds the row by [`MemoryTable::look_at`], where it may have
+//! changed or gone meanwhile.
 
 #![forbid(unsafe_code)]
 
@@ -10,7 +17,7 @@ use std::sync::{Arc, Weak};
 use hashbrown::DefaultHashBuilder;
 
 use super::super::{Change, Decide, ExpiryListener, Row, Table, add_listener};
-use super::shard::{Cell, Entry, Likeness, NEVER, Shard, Slot, alike, due, is_alive, lock, read, write};
+use super::shard::{Cell, Locator, NEVER, Rows, Shard, Slot, Upkeep, is_alive};
 use crate::clock::{Clock, Now};
 use crate::error::{Error, Reason, Result};
 use crate::events::Hub;
@@ -31,12 +38,6 @@ pub(super) trait Indexed: Row {
     /// The ordered index that listings of such rows need.
     type Index: Index<Self>;
 
-    /// What that index orders rows of the same rank by.
-    type Key: Send + Sync;
-
-    /// The key of this row, which stays what it is as long as the row's entry lives.
-    fn key(&self) -> Self::Key;
-
     /// Which of the [`CLASSES`] counters counts it.
     fn class(&self) -> usize;
 
@@ -44,14 +45,14 @@ pub(super) trait Indexed: Row {
     fn bytes(&self) -> usize;
 }
 
-/// An ordered index over the entries of a table. Called with the entry's lock held.
+/// An ordered index over the rows of a table. Called with the shard of the row locked.
 pub(super) trait Index<R: Indexed>: Default + Send + Sync {
     /// A row came.
-    fn inserted(&self, entry: &Arc<Entry<R>>, row: &R);
-    /// A row took the place of another with the same id.
-    fn replaced(&self, entry: &Arc<Entry<R>>, old: &R, new: &R);
+    fn inserted(&self, locator: Locator, new: &Arc<Cell<R>>);
+    /// A row took the place of another with the same id and locator.
+    fn replaced(&self, locator: Locator, old: &Arc<Cell<R>>, new: &Arc<Cell<R>>);
     /// A row went.
-    fn removed(&self, entry: &Arc<Entry<R>>, old: &R);
+    fn removed(&self, locator: Locator, old: &Arc<Cell<R>>);
 }
 
 /// The rows of one kind under one name.
@@ -71,23 +72,6 @@ pub(super) struct MemoryTable<R: Indexed> {
     /// Whether all ids have the same hash.
     #[cfg(test)]
     pub(super) all_alike: bool,
-}
-
-/// What the look for an existing row came to.
-enum Attempt<R: Indexed> {
-    Done,
-    /// There is no row, and the decision is to store this one.
-    Insert(R),
-    /// An expired or removed row is in the way, in this entry.
-    InTheWay(Arc<Entry<R>>),
-}
-
-/// Why a new row was not stored.
-enum NotInserted<R> {
-    /// A row with its id is there.
-    Taken,
-    /// No slot is free. The row comes back.
-    Full(R),
 }
 
 impl<R: Indexed> MemoryTable<R> {
@@ -117,10 +101,11 @@ impl<R: Indexed> MemoryTable<R> {
     pub(super) fn totals(&self) -> ([i64; CLASSES], i64, usize) {
         let (mut rows, mut bytes, mut expired) = ([0; CLASSES], 0, 0);
         for shard in &self.shards {
-            for (total, gauge) in rows.iter_mut().zip(&shard.gauges.rows) {
-                *total += gauge.load(Ordering::Relaxed);
+            let shard = shard.rows.read();
+            for (total, count) in rows.iter_mut().zip(&shard.upkeep.rows) {
+                *total += count;
             }
-            bytes += shard.gauges.bytes.load(Ordering::Relaxed);
+            bytes += shard.upkeep.bytes;
         }
         self.for_each_expired(self.tick_ns(), |row| {
             rows[row.class()] -= 1;
@@ -131,13 +116,11 @@ impl<R: Indexed> MemoryTable<R> {
 
     /// Shows the rows that expired and are not removed yet.
     pub(super) fn for_each_expired(&self, tick_ns: i64, mut visit: impl FnMut(&R)) {
-        for shard in self.shards.iter().filter(|shard| shard.next_expiry.load(Ordering::Relaxed) <= tick_ns) {
-            // Copied out: an entry's lock comes before the index's.
-            let due: Vec<_> = due(&lock(&shard.expiry), tick_ns).map(Arc::clone).collect();
-            for entry in due {
-                if let Some(row) = read(&entry.cell).row.as_ref().filter(|row| !is_alive(*row, tick_ns)) {
-                    visit(row);
-                }
+        for shard in self.shards.iter().filter(|shard| shard.may_have_due(tick_ns)) {
+            let rows = shard.rows.read();
+            let due = rows.upkeep.due(tick_ns).filter_map(|locator| rows.locate(locator));
+            for slot in due.filter(|slot| !is_alive(&slot.cell.row, tick_ns)) {
+                visit(&slot.cell.row);
             }
         }
     }
@@ -146,7 +129,7 @@ impl<R: Indexed> MemoryTable<R> {
     #[cfg(test)]
     pub(super) fn due(&self) -> usize {
         let tick_ns = self.tick_ns();
-        self.shards.iter().map(|shard| due(&lock(&shard.expiry), tick_ns).count()).sum()
+        self.shards.iter().map(|shard| shard.rows.read().upkeep.due(tick_ns).count()).sum()
     }
 
     fn hash(&self, id: &str) -> u64 {
@@ -162,113 +145,62 @@ impl<R: Indexed> MemoryTable<R> {
         &self.shards[(hash >> 32) as usize % SHARDS]
     }
 
-    /// Tries the transition on the row that is there, or lets `decide` see that there is none.
-    fn attempt(
+    /// Shows the row that an index told of, unless it is removed or expired.
+    pub(super) fn look_at<T>(
         &self,
-        shard: &Shard<R>,
-        hash: u64,
-        id: &str,
-        now: Now,
-        decide: &mut Decide<'_, R>,
-    ) -> Result<Attempt<R>> {
-        let rows = read(&shard.rows);
-        let mut removed = None;
-        let mut is_there = false;
-        for slot in alike(&rows, hash) {
-            let entry = &slot.entry;
-            let mut cell = write(&entry.cell);
-            let old = match (cell.likeness(id), &cell.row) {
-                (Likeness::Other, _) => continue,
-                (Likeness::Same, Some(row)) if is_alive(row, now.tick_ns) => row,
-                _ => return Ok(Attempt::InTheWay(Arc::clone(entry))),
-            };
-            is_there = true;
-            match decide(Some(old), now)? {
-                Change::Keep => {}
-                Change::Put(new) | Change::PutUnannounced(new) => self.replace(shard, entry, &mut cell, new),
-                Change::Remove => removed = Some((Arc::clone(entry), self.take(shard, &mut cell, entry))),
-            }
-            break;
-        }
-        drop(rows);
-        if let Some((entry, _row)) = removed {
-            shard.unhook(hash, &entry);
-        }
-        if is_there {
-            return Ok(Attempt::Done);
-        }
-        Ok(match decide(None, now)? {
-            Change::Put(row) | Change::PutUnannounced(row) => Attempt::Insert(row),
-            Change::Keep | Change::Remove => Attempt::Done,
-        })
+        locator: Locator,
+        tick_ns: i64,
+        visit: impl FnOnce(&R) -> T,
+    ) -> Option<T> {
+        let rows = self.shard(locator.hash).rows.read();
+        let row = rows.locate(locator).map(|slot| &slot.cell.row)?;
+        is_alive(row, tick_ns).then(|| visit(row))
     }
 
-    /// Puts a row in the place of the one that is there.
-    fn replace(&self, shard: &Shard<R>, entry: &Arc<Entry<R>>, cell: &mut Cell<R>, new: R) {
-        if let Some(old) = &cell.row {
-            self.index.replaced(entry, old, &new);
-            shard.gauges.replace(old, &new);
-            match (old.takes_slot(), new.takes_slot()) {
-                (true, false) => {
-                    self.slots.fetch_sub(1, Ordering::SeqCst);
-                }
-                (false, true) => {
-                    self.slots.fetch_add(1, Ordering::SeqCst);
-                }
-                _ => {}
-            }
-        }
+    /// Puts a row in the place of the one that is there, which comes back to be dropped without a lock.
+    fn replace(&self, shard: &Shard<R>, (slot, upkeep): (&mut Slot<R>, &mut Upkeep), new: R) -> Arc<Cell<R>> {
         let deadline = new.expires_at().unwrap_or(NEVER);
-        cell.row = Some(new);
-        if deadline < cell.scheduled {
-            shard.schedule(cell, entry, deadline);
+        let new = Arc::new(Cell { sequence: slot.cell.sequence, row: new });
+        self.index.replaced(slot.locator(), &slot.cell, &new);
+        upkeep.count(&slot.cell.row, -1);
+        upkeep.count(&new.row, 1);
+        match (slot.cell.row.takes_slot(), new.row.takes_slot()) {
+            (true, false) => {
+                self.slots.fetch_sub(1, Ordering::SeqCst);
+            }
+            (false, true) => {
+                self.slots.fetch_add(1, Ordering::SeqCst);
+            }
+            _ => {}
         }
+        if deadline < slot.scheduled {
+            shard.schedule(upkeep, slot, deadline);
+        }
+        std::mem::replace(&mut slot.cell, new)
     }
 
-    /// Takes the row out of its cell and out of every index but the hash table. The cell's lock is held.
-    fn take(&self, shard: &Shard<R>, cell: &mut Cell<R>, entry: &Arc<Entry<R>>) -> Option<R> {
-        let row = cell.row.take()?;
-        self.index.removed(entry, &row);
-        shard.gauges.add(&row, -1);
-        if row.takes_slot() {
+    /// Takes a row out of the table and out of every index.
+    fn remove(&self, shard: &Shard<R>, rows: &mut Rows<R>, locator: Locator) -> Option<Arc<Cell<R>>> {
+        let mut slot = rows.remove(locator)?;
+        self.index.removed(locator, &slot.cell);
+        rows.upkeep.count(&slot.cell.row, -1);
+        if slot.cell.row.takes_slot() {
             self.slots.fetch_sub(1, Ordering::SeqCst);
         }
-        shard.schedule(cell, entry, NEVER);
-        Some(row)
+        // Last: a shard without due rows says that no expired row takes a slot.
+        shard.schedule(&mut rows.upkeep, &mut slot, NEVER);
+        Some(slot.cell)
     }
 
-    /// Stores a new row, which takes a slot under `limit` if it is one that does.
-    fn insert(
-        &self,
-        shard: &Shard<R>,
-        hash: u64,
-        row: R,
-        limit: Option<u64>,
-    ) -> std::result::Result<(), NotInserted<R>> {
-        let mut rows = write(&shard.rows);
-        let is_other = |slot: &Slot<R>| matches!(read(&slot.entry.cell).likeness(row.id()), Likeness::Other);
-        if !alike(&rows, hash).all(is_other) {
-            return Err(NotInserted::Taken);
-        }
-        // Only now: a row that is refused for its id must not keep another out for a moment.
-        if row.takes_slot() && !self.take_slot(limit) {
-            return Err(NotInserted::Full(row));
-        }
-        let entry = Arc::new(Entry {
-            sequence: self.sequence.fetch_add(1, Ordering::Relaxed) + 1,
-            key: row.key(),
-            cell: RwLock::new(Cell { row: None, scheduled: NEVER }),
-        });
-        let mut cell = write(&entry.cell);
-        self.index.inserted(&entry, &row);
-        shard.gauges.add(&row, 1);
-        if let Some(deadline) = row.expires_at() {
-            shard.schedule(&mut cell, &entry, deadline);
-        }
-        cell.row = Some(row);
-        drop(cell);
-        rows.insert_unique(hash, Slot { hash, entry }, |slot| slot.hash);
-        Ok(())
+    /// Stores a row whose id is not there.
+    fn insert(&self, shard: &Shard<R>, rows: &mut Rows<R>, hash: u64, row: R) {
+        let sequence = self.sequence.fetch_add(1, Ordering::Relaxed) + 1;
+        let deadline = row.expires_at().unwrap_or(NEVER);
+        let mut slot = Slot { hash, scheduled: NEVER, cell: Arc::new(Cell { sequence, row }) };
+        self.index.inserted(slot.locator(), &slot.cell);
+        rows.upkeep.count(&slot.cell.row, 1);
+        shard.schedule(&mut rows.upkeep, &mut slot, deadline);
+        rows.insert(slot);
     }
 
     fn take_slot(&self, limit: Option<u64>) -> bool {
@@ -277,108 +209,69 @@ impl<R: Indexed> MemoryTable<R> {
         self.slots.fetch_update(Ordering::SeqCst, Ordering::SeqCst, free).is_ok()
     }
 
-    /// [`Self::insert`] for which expired rows give way, as many as it takes. False when the id is taken.
-    fn insert_making_room(&self, shard: &Shard<R>, hash: u64, row: R, limit: Option<u64>) -> Result<bool> {
-        let mut row = row;
-        let mut nothing_expired = false;
-        loop {
-            row = match self.insert(shard, hash, row, limit) {
-                Ok(()) => return Ok(true),
-                Err(NotInserted::Taken) => return Ok(false),
-                Err(NotInserted::Full(_)) if nothing_expired => {
-                    return Err(Error::new(
-                        Reason::CapacityExhausted,
-                        "the limit of retained records is reached",
-                    )
-                    .with_limit(limit.unwrap_or(u64::MAX)));
-                }
-                Err(NotInserted::Full(row)) => row,
-            };
-            // Once more after a sweep that found nothing: others may have removed what had expired.
-            nothing_expired = self.sweep_all(1) == 0;
-        }
-    }
-
     pub(super) fn sweep_all(&self, most: usize) -> usize {
         let tick_ns = self.tick_ns();
         let mut removed = 0;
         for shard in &self.shards {
-            if removed == most {
-                break;
-            }
-            removed += self.sweep_shard(shard, tick_ns, most - removed);
-        }
-        removed
-    }
-
-    /// Removes up to `most` expired rows of one shard. Rows whose deadline moved on since they were scheduled
-    /// are passed over, however many these are.
-    fn sweep_shard(&self, shard: &Shard<R>, tick_ns: i64, most: usize) -> usize {
-        let mut removed = 0;
-        while removed < most {
-            let Some(entry) = shard.first_due(tick_ns) else { break };
-            if self.retire_due(shard, &entry, tick_ns) {
-                removed += 1;
+            // Rows whose deadline moved on are passed over, however many these are.
+            while removed < most && shard.may_have_due(tick_ns) {
+                removed += self.sweep(shard, tick_ns, most - removed);
             }
         }
         removed
     }
 
-    /// What one call does beside its own work: looks at a few rows of one shard that are due, and removes those
-    /// that expired. Rows whose deadline moved on count as well, or one call could have to reschedule them all.
+    /// What one call does beside its own work. Rows whose deadline moved on count as well, or one call could have to
+    /// reschedule them all.
+    #[inline]
     fn sweep_a_few(&self, shard: &Shard<R>, tick_ns: i64) {
-        for _ in 0..SWEEP_PER_CALL {
-            let Some(entry) = shard.first_due(tick_ns) else { break };
-            self.retire_due(shard, &entry, tick_ns);
+        if shard.may_have_due(tick_ns) {
+            self.sweep(shard, tick_ns, SWEEP_PER_CALL);
         }
     }
 
-    /// [`Self::retire`] for an entry that came out of the expiry index, where only rows are that were not taken.
-    fn retire_due(&self, shard: &Shard<R>, entry: &Arc<Entry<R>>, tick_ns: i64) -> bool {
-        let hash = read(&entry.cell).row.as_ref().map(|row| self.hash(row.id()));
-        // Without a row it was taken just now, by someone who also unhooks it.
-        hash.is_some_and(|hash| self.retire(shard, hash, entry, tick_ns))
+    /// Looks at up to `most` rows that are due: removes those that expired, and moves the others to their
+    /// deadlines. Says how many were removed.
+    #[cold]
+    fn sweep(&self, shard: &Shard<R>, tick_ns: i64, most: usize) -> usize {
+        let mut expired = Vec::new();
+        let mut rows = shard.rows.write();
+        for _ in 0..most.min(SWEEP_PER_CALL) {
+            let Some(locator) = rows.upkeep.due(tick_ns).next() else { break };
+            let Some((slot, upkeep)) = rows.locate_mut(locator) else { break };
+            if is_alive(&slot.cell.row, tick_ns) {
+                let deadline = slot.cell.row.expires_at().unwrap_or(NEVER);
+                shard.schedule(upkeep, slot, deadline);
+            } else {
+                expired.extend(self.remove(shard, &mut rows, locator));
+            }
+        }
+        drop(rows);
+        for cell in &expired {
+            self.tell_listeners(&cell.row);
+        }
+        expired.len()
     }
 
-    /// Removes the row of `entry` if it expired; moves it to its deadline in the expiry index if it did not.
-    fn retire(&self, shard: &Shard<R>, hash: u64, entry: &Arc<Entry<R>>, tick_ns: i64) -> bool {
-        let mut cell = write(&entry.cell);
-        let Some(row) = &cell.row else {
-            drop(cell);
-            // Whoever took the row is about to unhook the entry, unless this comes first.
-            shard.unhook(hash, entry);
-            return false;
-        };
-        if is_alive(row, tick_ns) {
-            let deadline = row.expires_at().unwrap_or(NEVER);
-            shard.schedule(&mut cell, entry, deadline);
-            return false;
+    /// Removes the row of an id, if it has expired.
+    #[cold]
+    fn retire(&self, shard: &Shard<R>, hash: u64, id: &str, tick_ns: i64) {
+        let mut rows = shard.rows.write();
+        let expired = rows.find(hash, id).filter(|slot| !is_alive(&slot.cell.row, tick_ns));
+        let locator = expired.map(Slot::locator);
+        let removed = locator.and_then(|locator| self.remove(shard, &mut rows, locator));
+        drop(rows);
+        if let Some(cell) = removed {
+            self.tell_listeners(&cell.row);
         }
-        let expired = self.take(shard, &mut cell, entry);
-        drop(cell);
-        shard.unhook(hash, entry);
-        if let Some(row) = expired {
-            self.tell_listeners(&row);
-        }
-        true
     }
 
     fn tell_listeners(&self, row: &R) {
         if self.has_listeners.load(Ordering::Relaxed) {
-            let listeners = read(&self.listeners).clone();
+            let listeners = self.listeners.read().clone();
             for listener in listeners.iter().filter_map(Weak::upgrade) {
                 listener.expired(row);
             }
-        }
-    }
-
-    /// A row that was looked up has expired: removes it.
-    #[cold]
-    fn retire_by_id(&self, shard: &Shard<R>, hash: u64, id: &str, tick_ns: i64) {
-        let is_same = |slot: &&Slot<R>| matches!(read(&slot.entry.cell).likeness(id), Likeness::Same);
-        let entry = alike(&read(&shard.rows), hash).find(is_same).map(|slot| Arc::clone(&slot.entry));
-        if let Some(entry) = entry {
-            self.retire(shard, hash, &entry, tick_ns);
         }
     }
 }
@@ -388,49 +281,71 @@ impl<R: Indexed> Table<R> for MemoryTable<R> {
         let hash = self.hash(id);
         let shard = self.shard(hash);
         let recent_tick_ns = self.clock.recent_tick_ns();
-        let (mut found, mut expired) = (false, false);
-        for slot in alike(&read(&shard.rows), hash) {
-            let cell = read(&slot.entry.cell);
-            let Some(row) = cell.row.as_ref().filter(|row| row.id() == id) else { continue };
-            // The schedule is never later than the row's deadline.
-            if self.clock.is_before(cell.scheduled, recent_tick_ns) || is_alive(row, self.tick_ns()) {
-                found = true;
-                visit(row);
-            } else {
-                expired = true;
-            }
-            break;
+        let rows = shard.rows.read();
+        let slot = rows.find(hash, id);
+        // The schedule is never later than the row's deadline.
+        let alive = slot.filter(|slot| {
+            self.clock.is_before(slot.scheduled, recent_tick_ns) || is_alive(&slot.cell.row, self.tick_ns())
+        });
+        let (is_there, is_alive) = (slot.is_some(), alive.is_some());
+        if let Some(slot) = alive {
+            visit(&slot.cell.row);
         }
-        if expired {
-            self.retire_by_id(shard, hash, id, self.tick_ns());
+        drop(rows);
+        if is_there && !is_alive {
+            self.retire(shard, hash, id, self.tick_ns());
         }
         self.sweep_a_few(shard, recent_tick_ns);
-        Ok(found)
+        Ok(is_alive)
     }
 
     fn transact(&self, id: &str, limit: Option<u64>, decide: &mut Decide<'_, R>) -> Result<()> {
         let hash = self.hash(id);
         let shard = self.shard(hash);
+        let mut nothing_expired = false;
         loop {
             let now = self.clock.now();
-            match self.attempt(shard, hash, id, now, decide)? {
-                Attempt::Done => {
+            let mut rows = shard.rows.write();
+            let Some((slot, upkeep)) = rows.find_mut(hash, id) else {
+                let (Change::Put(row) | Change::PutUnannounced(row)) = decide(None, now)? else {
+                    return Ok(());
+                };
+                if !row.takes_slot() || self.take_slot(limit) {
+                    self.insert(shard, &mut rows, hash, row);
+                    drop(rows);
+                    // Insertions walk over all shards, so that rows expire even where nobody looks.
+                    let next = self.sweep_next.fetch_add(1, Ordering::Relaxed) % SHARDS;
+                    self.sweep_a_few(&self.shards[next], now.tick_ns);
                     self.sweep_a_few(shard, now.tick_ns);
                     return Ok(());
                 }
-                Attempt::InTheWay(entry) => {
-                    self.retire(shard, hash, &entry, now.tick_ns);
+                drop(rows);
+                if nothing_expired {
+                    return Err(capacity_exhausted(limit));
                 }
-                Attempt::Insert(row) => {
-                    if self.insert_making_room(shard, hash, row, limit)? {
-                        // Insertions walk over all shards, so that rows expire even where nobody looks.
-                        let next = self.sweep_next.fetch_add(1, Ordering::Relaxed) % SHARDS;
-                        self.sweep_a_few(&self.shards[next], now.tick_ns);
-                        self.sweep_a_few(shard, now.tick_ns);
-                        return Ok(());
-                    }
-                }
+                // Once more after a sweep that found nothing: others may have removed what had expired.
+                nothing_expired = self.sweep_all(1) == 0;
+                continue;
+            };
+            if !is_alive(&slot.cell.row, now.tick_ns) {
+                drop(rows);
+                self.retire(shard, hash, id, now.tick_ns);
+                continue;
             }
+            let old = match decide(Some(&slot.cell.row), now)? {
+                Change::Keep => None,
+                Change::Put(new) | Change::PutUnannounced(new) => {
+                    Some(self.replace(shard, (slot, upkeep), new))
+                }
+                Change::Remove => {
+                    let locator = slot.locator();
+                    self.remove(shard, &mut rows, locator)
+                }
+            };
+            drop(rows);
+            drop(old);
+            self.sweep_a_few(shard, now.tick_ns);
+            return Ok(());
         }
     }
 
@@ -443,11 +358,16 @@ impl<R: Indexed> Table<R> for MemoryTable<R> {
     }
 
     fn watch_expiry(&self, listener: Weak<dyn ExpiryListener<R>>) {
-        add_listener(&mut write(&self.listeners), listener);
+        add_listener(&mut self.listeners.write(), listener);
         self.has_listeners.store(true, Ordering::Relaxed);
     }
 
     fn hub(&self) -> &Arc<Hub> {
         &self.hub
     }
+}
+
+fn capacity_exhausted(limit: Option<u64>) -> Error {
+    Error::new(Reason::CapacityExhausted, "the limit of retained records is reached")
+        .with_limit(limit.unwrap_or(u64::MAX))
 }
