@@ -28,6 +28,14 @@ LINK := -L$(LIB) -ltaskhold -Wl,-rpath,'$$ORIGIN/../lib'
 CONVERSATION := $(filter-out examples/c/quickstart.c examples/c/restart.c,$(wildcard examples/c/*.c))
 export TASKHOLD_LIBRARY = $(CURDIR)/$(LIB)/libtaskhold.so
 
+# Whoever works on the project gets the tools that are missing. pip, Maven and packagers do not: their builds run
+# `make lib` and `make install`, which only name them.
+ifeq ($(filter lib install,$(MAKECMDGOALS)),)
+export TASKHOLD_MISSING := install
+else
+export TASKHOLD_MISSING := name
+endif
+
 PYTHON ?= python3
 VENV := build/python
 # The package as it lies in the tree, over the library in $(LIB).
@@ -51,7 +59,7 @@ help:
 	@echo 'make bench        speed, against anchors in the same process; CARGO_BENCH_ARGS="M1 M6" for some rows'
 	@echo 'make bench-java   speed of the Java binding, against a Java program that does the same'
 	@echo 'make bench-peers  speed, against other libraries; its last part, bench-python-peers: a2a-python, over files too'
-	@echo 'make setup        the Debian packages that all of this needs (a Rust toolchain is assumed)'
+	@echo 'make setup        the Debian packages that all of this needs (a Rust toolchain is assumed); lib and install name them only'
 	@echo 'make clean        remove what was built'
 
 demo: lib $(DEMO)/conversation $(DEMO)/restart

@@ -1,7 +1,7 @@
 #!/bin/sh
 # usage: scripts/require.sh TOOL…
-# Makes sure that the tools are there: as root on Debian it installs what is missing, otherwise it names the
-# packages and stops. A tool is the name of a command, "cc-headers" for the C library's headers, or
+# Makes sure that the tools are there: it names the packages that are missing and stops, or, with
+# TASKHOLD_MISSING=install, installs them as root on Debian. A tool is the name of a command, "cc-headers" for the C library's headers, or
 # "python3-venv" for Python's own virtual environments.
 set -eu
 
@@ -31,7 +31,7 @@ for tool in "$@"; do
 done
 [ -n "$missing" ] || exit 0
 
-if [ "$(id -u)" -ne 0 ] || ! command -v apt-get >/dev/null 2>&1; then
+if [ "${TASKHOLD_MISSING:-}" != install ] || [ "$(id -u)" -ne 0 ] || ! command -v apt-get >/dev/null 2>&1; then
     echo "Missing on this machine:$missing" >&2
     echo "On Debian or Ubuntu: sudo apt-get install$missing" >&2
     exit 1

@@ -204,6 +204,39 @@ fn cmake_gets_a_version_that_serves_it_and_no_other() {
     }
 }
 
+/// Root on a machine without the C library's headers: pip, Maven and packagers run `make lib` and `make install`.
+#[test]
+fn only_commands_of_the_projects_own_install_what_is_missing() {
+    use std::os::unix::fs::PermissionsExt;
+
+    let folder = empty_folder("missing");
+    let called = folder.join("called");
+    let scripts =
+        [("gcc", "exit 1"), ("id", "echo 0"), ("apt-get", &format!("echo $* >>{}", called.display()))];
+    for (name, script) in scripts {
+        let file = folder.join(name);
+        fs::write(&file, format!("#!/bin/sh\n{script}\n")).unwrap();
+        fs::set_permissions(&file, fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    let path = format!("{}:{}", folder.display(), std::env::var("PATH").unwrap());
+    for (target, installs) in [("lib", false), ("install", false), ("demo", true)] {
+        let output = Command::new("make")
+            .arg(target)
+            .arg(format!("DESTDIR={}", folder.display()))
+            .current_dir(root())
+            .env("PATH", &path)
+            .env("TASKHOLD_MISSING", "install")
+            .env_remove("MAKEFLAGS")
+            .env_remove("MAKELEVEL")
+            .output()
+            .unwrap();
+        assert!(!output.status.success(), "{target}");
+        let named = text(&output.stderr).contains("Missing on this machine: libc6-dev");
+        let installed = fs::read_to_string(&called).is_ok_and(|calls| calls.contains("libc6-dev"));
+        assert_eq!((named, installed), (!installs, installs), "{target}: {}", text(&output.stderr));
+    }
+}
+
 #[test]
 fn the_shared_library_is_optimized_as_a_whole() {
     let output =

@@ -2,7 +2,8 @@
 
 Environment, all optional:
   TASKHOLD_PREBUILT      absolute path of a ready library; nothing is compiled
-  TASKHOLD_PLATFORM_TAG  the wheel's platform tag; this machine's unless given
+  TASKHOLD_PLATFORM_TAG  the wheel's platform tag; unless given, this machine's, on Linux with the oldest glibc that
+                         the library runs on
 
 The sources are those of the repository this folder lies in, or, in an unpacked source distribution, its `rust/`.
 """
@@ -11,7 +12,9 @@ from __future__ import annotations
 
 import os
 import platform
+import re
 import shutil
+import struct
 import subprocess
 import sysconfig
 import tomllib
@@ -59,7 +62,7 @@ class NativeLibrary(BuildHookInterface[Any]):
                 included[str(file)] = f"rust/{file.relative_to(base).as_posix()}"
             return
         library = built_library(base)
-        name = "libtaskhold" + library.suffix
+        name = packed_name(library)
         if version == "editable":
             beside = Path(self.root, "src", "taskhold", name)
             new = beside.with_name(name + ".new")
@@ -71,7 +74,7 @@ class NativeLibrary(BuildHookInterface[Any]):
             for license_file in LICENSES:
                 included[str(base / license_file)] = f"taskhold/{license_file}"
         build_data["pure_python"] = False
-        build_data["tag"] = f"py3-none-{platform_tag()}"
+        build_data["tag"] = f"py3-none-{platform_tag(library)}"
 
 
 def built_library(base: Path) -> Path:
@@ -98,15 +101,54 @@ def renamed(library: Path) -> Path:
     return link if link.is_file() else library
 
 
-def platform_tag() -> str:
-    """The platform in a wheel's name; only a release may claim more than this machine."""
+def packed_name(library: Path) -> str:
+    """The name under which the package looks for the library on the library's platform."""
+    return "taskhold.dll" if library.suffix == ".dll" else "libtaskhold" + library.suffix
+
+
+def platform_tag(library: Path) -> str:
+    """The platform in a wheel's name."""
     if given := os.environ.get("TASKHOLD_PLATFORM_TAG"):
         return given
     tag = sysconfig.get_platform()
     if tag.endswith("universal2"):
         # This Python runs on two architectures, the library is built for one.
         tag = tag.removesuffix("universal2") + platform.machine()
+    if tag.startswith("linux") and (glibc := oldest_glibc(library.read_bytes())):
+        tag = tag.replace("linux", f"manylinux_{glibc[0]}_{glibc[1]}", 1)
     return tag.replace("-", "_").replace(".", "_")
+
+
+def oldest_glibc(library: bytes) -> tuple[int, int] | None:
+    """The oldest glibc with all that a library links with; none for one that needs no glibc, as on musl."""
+    needed = set()
+    for version in needed_versions(library):
+        if match := re.fullmatch(r"GLIBC_(\d+)\.(\d+)(?:\.\d+)?", version):
+            needed.add((int(match[1]), int(match[2])))
+        elif version == "GLIBC_ABI_DT_RELR":
+            needed.add((2, 36))
+    return max(needed, default=None)
+
+
+def needed_versions(library: bytes) -> Iterator[str]:
+    """The versions of other libraries' symbols that an ELF file needs, out of its section of type SHT_GNU_verneed."""
+    if library[:6] != b"\x7fELF\x02\x01":
+        return
+    (start,) = struct.unpack_from("<Q", library, 0x28)
+    size, count = struct.unpack_from("<2H", library, 0x3A)
+    sections = [struct.unpack_from("<2I4Q2I", library, start + size * index) for index in range(count)]
+    for _, kind, _, _, at, _, link, files in sections:
+        if kind != 0x6FFFFFFE:
+            continue
+        strings = sections[link][4]
+        for _ in range(files):
+            _, versions, _, first, following = struct.unpack_from("<2H3I", library, at)
+            version = at + first
+            for _ in range(versions):
+                name, further = struct.unpack_from("<2I", library, version + 8)
+                yield library[strings + name : library.index(0, strings + name)].decode()
+                version += further
+            at += following
 
 
 def crate_files(base: Path) -> Iterator[Path]:
@@ -118,4 +160,6 @@ def crate_files(base: Path) -> Iterator[Path]:
         yield from sorted(file for file in (base / folder).rglob("*") if file.is_file())
     for kind, folder in (("test", "tests"), ("bench", "benches"), ("example", "examples"), ("bin", "src/bin")):
         for target in manifest(base).get(kind, []):
-            yield base / target.get("path", f"{folder}/{target['name']}.rs")
+            name = f"{folder}/{target['name']}"
+            places = [target["path"]] if "path" in target else [f"{name}.rs", f"{name}/main.rs"]
+            yield next(base / place for place in places if (base / place).is_file())

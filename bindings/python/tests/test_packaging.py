@@ -79,6 +79,32 @@ def test_the_wheel(wheel: Path) -> None:
     assert "Requires-Python: >=3.11" in metadata
 
 
+def test_the_wheel_is_tagged_for_the_oldest_glibc_that_it_runs_on(wheel: Path) -> None:
+    platform = wheel.stem.rpartition("-")[2]
+    assert re.fullmatch(r"manylinux_2_\d+_\w+", platform)
+    shown = " ".join(run(sys.executable, "-m", "auditwheel", "show", wheel).split())
+    assert f'is consistent with the following platform tag: "{platform}"' in shown
+
+
+@pytest.mark.parametrize(("system", "suffix"), [("linux", ".so"), ("darwin", ".dylib"), ("win32", ".dll")])
+def test_the_library_is_packed_under_the_name_that_is_loaded(
+    system: str, suffix: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ready = tmp_path / f"built{suffix}"
+    ready.write_bytes(b"a library for another system")
+    made = build(
+        tmp_path / "wheel", "--wheel", str(PACKAGE), TASKHOLD_PREBUILT=str(ready), TASKHOLD_PLATFORM_TAG="any_system"
+    )
+    assert made.name == f"taskhold-{VERSION}-py3-none-any_system.whl"
+    with zipfile.ZipFile(made) as archive:
+        (packed,) = (name for name in archive.namelist() if name.endswith(suffix))
+    monkeypatch.delenv("TASKHOLD_LIBRARY", raising=False)
+    monkeypatch.setattr(sys, "platform", system)
+    monkeypatch.setattr(taskhold._native, "__file__", str(tmp_path / "_native.py"))
+    with pytest.raises(ImportError, match=re.escape(str(tmp_path / Path(packed).name))):
+        taskhold._native._path()
+
+
 def test_the_wheel_installed_in_a_fresh_environment(wheel: Path, tmp_path: Path) -> None:
     python = fresh(tmp_path / "env")
     run(python, "-m", "pip", "install", "--quiet", "--no-index", wheel)
@@ -110,18 +136,54 @@ def test_the_source_distribution_builds_by_itself(tmp_path: Path) -> None:
     with tarfile.open(archive) as packed:
         packed.extractall(tmp_path, filter="data")
     unpacked = tmp_path / f"taskhold-{VERSION}"
-    for file in ("Cargo.toml", "Cargo.lock", "Makefile", "src/lib.rs", "LICENSE-MIT"):
-        assert (unpacked / "rust" / file).is_file(), f"the sdist lacks {file}"
+    for file in ("Cargo.toml", "Cargo.lock", "Makefile", "build.rs", ".cargo/config.toml", "src/lib.rs", "LICENSE-MIT"):
+        assert (unpacked / "rust" / file).read_bytes() == (ROOT / file).read_bytes(), f"the sdist lacks {file}"
     # It is complete: cargo reads the manifest with all of its targets, and finds the files of the library.
     crate = unpacked / "rust/Cargo.toml"
     listed = run("cargo", "metadata", "--format-version", "1", "--no-deps", "--offline", "--manifest-path", crate)
     assert '"name":"taskhold"' in listed
     for source in (ROOT / "src").rglob("*.rs"):
         assert (unpacked / "rust" / source.relative_to(ROOT)).read_bytes() == source.read_bytes()
-    # Its wheel is the same package, under the same version.
-    wheel = build(tmp_path / "wheel", "--wheel", str(unpacked), TASKHOLD_PREBUILT=taskhold._native.path)
+    # Its wheel has a library with the same SQLite. It is compiled quickly, in a folder that stays for the next time.
+    quickly = {
+        "CARGO_TARGET_DIR": str(ROOT / "build/sdist"),
+        "CARGO_PROFILE_RELEASE_OPT_LEVEL": "0",
+        "CARGO_PROFILE_RELEASE_LTO": "off",
+        "CARGO_PROFILE_RELEASE_CODEGEN_UNITS": "16",
+    }
+    wheel = build(tmp_path / "wheel", "--wheel", str(unpacked), **quickly)
     with zipfile.ZipFile(wheel) as built:
-        assert "taskhold/libtaskhold.so" in built.namelist()
+        options = sqlite_options(built.read("taskhold/libtaskhold.so"))
+    assert b"DEFAULT_MEMSTATUS=0" in options
+    assert options == sqlite_options(Path(os.environ.get("TASKHOLD_LIBRARY") or taskhold._native.path).read_bytes())
+
+
+def sqlite_options(library: bytes) -> set[bytes]:
+    """What `PRAGMA compile_options` would say, out of the strings of a library."""
+    option = re.compile(
+        rb"(?:COMPILER|SYSTEM_MALLOC|TEMP_STORE|THREADSAFE|USE_URI|"
+        rb"(?:ATOMIC|DEFAULT|ENABLE|HAVE|MAX|MUTEX|OMIT)_[A-Z0-9_]+)(?:=[\w.-]+)?"
+    )
+    return {text for text in library.split(b"\0") if option.fullmatch(text)}
+
+
+def test_an_install_names_a_missing_package_and_installs_nothing(tmp_path: Path) -> None:
+    """Also as root, where `make demo` would install it."""
+    called = tmp_path / "called"
+    for name, script in {"gcc": "exit 1", "id": "echo 0", "apt-get": f"touch {called}"}.items():
+        (tmp_path / name).write_text(f"#!/bin/sh\n{script}\n")
+        (tmp_path / name).chmod(0o755)
+    done = subprocess.run(
+        [sys.executable, "-m", "build", "--no-isolation", "--wheel", "--outdir", tmp_path / "out", PACKAGE],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+        env=environment(**{**BARE, "PATH": f"{tmp_path}:{os.environ['PATH']}", "TASKHOLD_MISSING": "install"}),
+    )
+    assert done.returncode != 0
+    assert "Missing on this machine: libc6-dev" in done.stdout + done.stderr
+    assert not called.exists()
 
 
 def test_a_missing_toolchain_is_said_in_one_sentence(tmp_path: Path) -> None:
