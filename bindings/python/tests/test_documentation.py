@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import doctest
 import importlib
 import inspect
@@ -16,7 +17,6 @@ import pytest
 import taskhold
 from header import ROOT
 from running import environment, succeeds
-from taskhold._handles import Handle
 
 DOCUMENTS = [ROOT / "README.md", ROOT / "bindings/python/README.md"]
 
@@ -53,26 +53,62 @@ def test_docstring_examples(name: str) -> None:
     assert name not in ("manager", "sessions", "a2a", "store", "events", "library") or results.attempted > 0
 
 
+CLASSES = [thing for name in taskhold.__all__ if inspect.isclass(thing := getattr(taskhold, name))]
+
+
 def test_every_public_thing_is_documented() -> None:
     for name in taskhold.__all__:
         thing = getattr(taskhold, name)
         assert inspect.getdoc(thing), name
-        if inspect.isclass(thing) and issubclass(thing, Handle):
-            for method, function in vars(thing).items():
-                if not method.startswith("_"):
-                    assert inspect.getdoc(function), f"{name}.{method}"
+        for method, function in inspect.getmembers(thing if inspect.isclass(thing) else None):
+            if not method.startswith("_") and inspect.isroutine(function):
+                assert inspect.getdoc(function), f"{name}.{method}"
 
 
-def test_help_shows_the_signatures_of_twins() -> None:
-    shown = {
-        method: str(inspect.signature(getattr(taskhold.TaskManager, method)))
-        for method in ("find_task", "find_task_json", "find_task_async", "find_task_json_async", "render_task")
+def test_what_is_generated_is_current() -> None:
+    done = subprocess.run(
+        [sys.executable, ROOT / "bindings/python/generate.py", "--check"], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("cls", CLASSES)
+def test_methods_are_functions_in_the_source(cls: type) -> None:
+    """An editor that reads the source alone finds each method's signature and documentation."""
+    defined = {
+        node.name
+        for base in cls.__mro__
+        if base.__module__.startswith("taskhold")
+        for node in ast.walk(ast.parse(inspect.getsource(sys.modules[base.__module__])))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
     }
-    assert shown["find_task"] == "(self, task_id: 'str') -> 'TaskRecord | None'"
-    assert shown["find_task_json"] == "(self, task_id: 'str') -> 'str | None'"
-    assert shown["find_task_async"] == shown["find_task"]
-    assert shown["find_task_json_async"] == shown["find_task_json"]
-    assert shown["render_task"].endswith("-> 'Revisioned[dict[str, typing.Any]]'")
+    for name, function in inspect.getmembers(cls, inspect.isfunction):
+        if not name.startswith("_"):
+            assert name in defined, name
+            assert "args" not in inspect.signature(function).parameters, name
+
+
+@pytest.mark.parametrize(
+    ("threads", "asyncio"),
+    [
+        (taskhold.TaskManager, taskhold.AsyncTaskManager),
+        (taskhold.SessionStore, taskhold.AsyncSessionStore),
+        (taskhold.StateProvider, taskhold.AsyncStateProvider),
+        (taskhold.Events, taskhold.AsyncEvents),
+    ],
+)
+def test_the_class_for_asyncio_has_the_same_methods(threads: type, asyncio: type) -> None:
+    def methods(cls: type) -> dict[str, inspect.Signature]:
+        found = inspect.getmembers(cls, inspect.isfunction)
+        return {name: inspect.signature(one) for name, one in found if not name.startswith("_")}
+
+    with_names = {name: one for name, one in methods(threads).items() if not name.endswith("_async")}
+    with_names.pop("fd", None)  # For loops of one's own.
+    same = methods(asyncio)
+    assert same.keys() - {"open", "aclose"} == with_names.keys()
+    for name, signature in with_names.items():
+        if name not in ("open_events", "iter_tasks", "claim"):
+            assert same[name] == signature, name
 
 
 @pytest.mark.parametrize("example", sorted((ROOT / "examples/python").glob("*.py")), ids=lambda path: path.name)

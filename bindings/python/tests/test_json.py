@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import timedelta
 from decimal import Decimal
 from typing import Any
@@ -11,7 +12,7 @@ from typing import Any
 import pytest
 
 import taskhold
-from taskhold import InvalidArgumentError, LimitExceededError, Rendering, TaskManager
+from taskhold import InvalidArgumentError, Json, LimitExceededError, Rendering, TaskManager
 from taskhold._errors import from_native
 
 CLIENT: dict[str, Any] = {"extensions": {"io.modelcontextprotocol/tasks": {}}}
@@ -223,6 +224,46 @@ def test_what_python_cannot_write_is_refused_as_other_texts_are(tasks: TaskManag
 def test_a_long_integer_in_an_error_is_exact() -> None:
     text = b'{"status":"unavailable","reason":"r","message":"m","response":{"id":' + b"7" * 5000 + b"}}"
     assert from_native(10, text).response == {"id": Decimal("7" * 5000)}
+
+
+def test_a_marked_text_crosses_as_it_is(tasks: TaskManager) -> None:
+    text = '{"price": 1.10}'
+    for marked in (Json(text), Json(text.encode())):
+        record = tasks.complete_task_json(new(tasks), marked)
+        assert taskhold.json_get(record, "/task/result") == text
+        assert taskhold.json_get(tasks.create_task_json("/mcp", marked, metadata=marked), "/metadata") == text
+        request = Json('{"jsonrpc": "2.0", "id": "\\u0061", "method": "tasks/nothing"}')
+        assert taskhold.json_get(tasks.handle_request_json("/mcp", None, request) or "", "/id") == "a"
+    with pytest.raises(InvalidArgumentError):
+        tasks.create_task("/mcp", Json("1, 2"))
+    assert Json("1") == Json("1") != Json("2")
+    assert len({Json("1"), Json("1"), "1"}) == 2
+
+
+@dataclass
+class Price:
+    amount: Decimal
+
+
+def test_what_json_cannot_write_is_asked_of_the_user() -> None:
+    def default(value: Any) -> Any:
+        return {"amount": str(value.amount)} if isinstance(value, Price) else str(value)
+
+    price, written = Price(Decimal("1.10")), {"amount": "1.10"}
+    tasks = TaskManager(default=default)
+    record = tasks.create_task("/mcp", [price], metadata={"at": price})
+    assert (record["origin"], record["metadata"]) == ([written], {"at": written})
+    assert tasks.complete_task(record["task"]["taskId"], {"p": price})["task"]["result"] == {"p": written}
+    session = taskhold.SessionStore(default=default).create("/mcp", session_context={"p": price})
+    assert session is not None
+    assert session["sessionContext"] == {"p": written}
+    provider = taskhold.StateProvider(default=default)
+    provider.save_task(None, {"id": "t", "status": {"state": "working"}, "metadata": {"p": price}})
+    saved = provider.get_task(None, "t")
+    assert saved is not None
+    assert saved.value["metadata"] == {"p": written}
+    with pytest.raises(TypeError):
+        TaskManager().create_task("/mcp", [price])
 
 
 def test_durations_may_be_timedeltas() -> None:

@@ -3,16 +3,19 @@
 :class:`TaskManager`, :class:`SessionStore` and :class:`StateProvider` are opened over a :class:`Store`, or alone
 over a private one in memory. Their methods are the functions of the C interface, with options as keywords.
 
-- A payload that is a ``str`` or ``bytes`` is JSON text and crosses byte for byte; anything else is dumped.
+- :class:`AsyncTaskManager`, :class:`AsyncSessionStore` and :class:`AsyncStateProvider` have the same methods for
+  asyncio, and are opened by ``async with``. The others' ``…_async`` methods do the same on one object.
+- Payloads are dumped. ``Json(text)`` is JSON text, which crosses byte for byte; so does a ``str`` or ``bytes`` where an
+  object is taken, and as a task's origin.
 - Results are dicts; each method that gives one has a ``…_json`` twin that gives the text itself, in which also
   decimals keep their spelling.
-- Each call has an ``…_async`` twin for asyncio.
 - A find that finds nothing gives None. A refused call raises a :class:`TaskholdError` with a ``reason``, and has
-  changed nothing. Times whose name ends in ``_ms`` are milliseconds, timeouts are seconds.
+  changed nothing. Times whose name ends in ``_ms`` are milliseconds, timeouts are seconds; a timedelta is either.
 """
 
 from __future__ import annotations
 
+from ._clients import AsyncEvents
 from ._errors import (
     CapacityExhaustedError,
     ClosedError,
@@ -31,17 +34,21 @@ from ._errors import (
 
 # Not in __all__: `import *` shall not replace the builtin, which catches it too.
 from ._errors import TimeoutError as TimeoutError
-from .a2a import StateProvider
+from .a2a import AsyncStateProvider, StateProvider
 from .events import Events
 from .library import abi_version, describe, describe_json, json_get, status_name, version
-from .manager import TaskManager
-from .sessions import SessionStore
+from .manager import AsyncTaskManager, TaskManager
+from .sessions import AsyncSessionStore, SessionStore
 from .store import ManualClock, Store
-from .types import Liveness, Rendering, Revisioned
+from .types import Json, Liveness, Rendering, Revisioned
 
 __version__ = version()
 
 __all__ = [
+    "AsyncEvents",
+    "AsyncSessionStore",
+    "AsyncStateProvider",
+    "AsyncTaskManager",
     "CapacityExhaustedError",
     "ClosedError",
     "ConflictError",
@@ -51,6 +58,7 @@ __all__ = [
     "InvalidArgumentError",
     "InvalidHandleError",
     "InvalidStateError",
+    "Json",
     "LimitExceededError",
     "Liveness",
     "ManualClock",

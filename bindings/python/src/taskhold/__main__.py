@@ -43,7 +43,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             given.command(store, given)
         sys.stdout.flush()
     except TaskholdError as error:
-        print(f"taskhold: {error} ({error.reason})", file=sys.stderr)
+        print(f"taskhold: {error}", file=sys.stderr)
         return 1
     except Refused as refused:
         print(f"taskhold: {refused}", file=sys.stderr)

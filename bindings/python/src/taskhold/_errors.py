@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import builtins
-from typing import Any, ClassVar
+from typing import Any
 
 from ._decode import loads
 
@@ -20,7 +20,7 @@ class TaskholdError(Exception):
         response: of a failed ``handle_request``, the JSON-RPC response that can be sent all the same.
     """
 
-    status: ClassVar[str] = "unknown"
+    status: str = "unknown"
     code: int = -1
 
     def __init__(
@@ -42,17 +42,19 @@ class TaskholdError(Exception):
             self.code = code
 
     def __str__(self) -> str:
-        message = str(self.args[0])
-        return message if self.key is None else f"{message}: {self.key}"
+        key = "" if self.key is None else f": {self.key}"
+        reason = "" if self.reason == "unknown" else f" ({self.reason})"
+        return f"{self.args[0]}{key}{reason}"
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Keyword-only arguments would be lost on the way to another process.
-        state = {name: getattr(self, name) for name in ("reason", "key", "limit", "response", "code")}
-        return _rebuilt, (type(self), self.args[0], state)
+        return _rebuilt, (type(self), self.args[0], dict(vars(self)))
 
 
 def _rebuilt(cls: type[TaskholdError], message: str, state: dict[str, Any]) -> TaskholdError:
-    return cls(message, **state)
+    error = cls(message)
+    vars(error).update(state)
+    return error
 
 
 class InvalidArgumentError(TaskholdError, ValueError):
@@ -62,7 +64,7 @@ class InvalidArgumentError(TaskholdError, ValueError):
 
 
 class InvalidHandleError(TaskholdError, ValueError):
-    """The object is closed, or was made before a fork."""
+    """The object cannot be used: it is closed (:class:`ClosedError`), or was made before a fork."""
 
     status, code = "invalid_handle", 2
 
@@ -103,8 +105,8 @@ class TimeoutError(TaskholdError, builtins.TimeoutError):
     status, code = "timeout", 8
 
 
-class ClosedError(TaskholdError, RuntimeError):
-    """The object was closed while the call waited."""
+class ClosedError(InvalidHandleError, RuntimeError):
+    """The object is closed: it was when the call came (reason ``closed``), or while it waited."""
 
     status, code = "closed", 9
 
@@ -152,6 +154,17 @@ BY_CODE: dict[int, type[TaskholdError]] = {
     )
 }
 
+for _error in (TaskholdError, *BY_CODE.values()):
+    # Where users find them, and what a traceback shows.
+    _error.__module__ = "taskhold"
+
+
+def closed() -> ClosedError:
+    """What the library says of a closed handle, of an object that never had one."""
+    error = ClosedError("the handle is closed", reason="closed", code=InvalidHandleError.code)
+    error.status = InvalidHandleError.status
+    return error
+
 
 def closed_while_waiting() -> ClosedError:
     """What a wait that is made of several calls ends with, as a single call would."""
@@ -161,11 +174,16 @@ def closed_while_waiting() -> ClosedError:
 def from_native(code: int, text: bytes | None) -> TaskholdError:
     """The exception for a status and the library's error object. A newer library's status is the base class."""
     error = loads(text) if text else {}
-    return BY_CODE.get(code, TaskholdError)(
+    reason = error.get("reason", "unknown")
+    cls = ClosedError if reason == "closed" else BY_CODE.get(code, TaskholdError)
+    made = cls(
         error.get("message", f"status {code}"),
-        reason=error.get("reason", "unknown"),
+        reason=reason,
         key=error.get("key"),
         limit=error.get("limit"),
         response=error.get("response"),
         code=code,
     )
+    if cls is ClosedError:
+        made.status = error.get("status", cls.status)
+    return made

@@ -1,4 +1,4 @@
-"""What everything that is opened has in common, and the twins of a method: parsed, and for asyncio.
+"""What everything that is opened has in common.
 
 A handle of the library is a token that is never followed as an address, so an object needs no lock and no check
 of its own: after ``close()``, after a fork and while another thread closes it, the library refuses the call.
@@ -6,24 +6,18 @@ of its own: after ``close()``, after a fork and while another thread closes it, 
 
 from __future__ import annotations
 
-import functools
 import threading
-import types
 import weakref
-from collections.abc import Callable, Coroutine
-from typing import Any, ClassVar, Concatenate, NoReturn, ParamSpec, Self, TypeVar, cast
+from collections.abc import Callable
+from typing import Any, ClassVar, NoReturn, Self, TypeVar, cast
 
 from . import _native
 from ._async import Pool
-from ._decode import loads
 from ._errors import InvalidHandleError, TimeoutError, closed_while_waiting
 from ._times import Deadline, Timeout
-from .types import Revisioned
 
-P = ParamSpec("P")
-H = TypeVar("H", bound="Handle")
+F = TypeVar("F", bound=Callable[..., object])
 R = TypeVar("R")
-T = TypeVar("T")
 
 # Longest single wait of the main thread in the library: so long Ctrl-C can go unnoticed.
 _SLICE_MS = 100
@@ -77,6 +71,13 @@ class Handle:
     def _flag(self, function: Any, *arguments: Any) -> bool:
         return _native.call_number(function, self._token, *arguments) != 0
 
+    async def _made(self, call: Callable[[], R]) -> R:
+        """Make a call on asyncio: in place on memory, in a thread of the store's on a durable one.
+
+        A cancelled await does not undo the call: once it was awaited it is made.
+        """
+        return call() if self._pool is None else await self._pool.run(call)
+
     def _do(self, function: Any, *arguments: Any) -> None:
         _native.call(function, self._token, *arguments)
 
@@ -107,81 +108,10 @@ def on_main_thread() -> bool:
     return threading.get_ident() == threading.main_thread().ident
 
 
-def parsed(method: Callable[Concatenate[H, P], str], shape: type[T]) -> Callable[Concatenate[H, P], T]:
-    """The twin of a ``…_json`` method that gives Python values."""
+def gives(shape: object) -> Callable[[F], F]:
+    """Mark a ``…_json`` method with what its text holds; ``generate.py`` writes the method that gives that."""
 
-    def twin(self: H, /, *args: P.args, **kwargs: P.kwargs) -> T:
-        return cast(T, loads(method(self, *args, **kwargs)))
+    def marked(method: F) -> F:
+        return method
 
-    return _described(twin, method, method.__name__.removesuffix("_json"), shape)
-
-
-def parsed_or_none(
-    method: Callable[Concatenate[H, P], str | None], shape: type[T]
-) -> Callable[Concatenate[H, P], T | None]:
-    """The same for a method that may find nothing."""
-
-    def twin(self: H, /, *args: P.args, **kwargs: P.kwargs) -> T | None:
-        text = method(self, *args, **kwargs)
-        return None if text is None else cast(T, loads(text))
-
-    return _described(twin, method, method.__name__.removesuffix("_json"), shape, "{} | None")
-
-
-def parsed_revisioned(
-    method: Callable[Concatenate[H, P], Revisioned[str]], shape: type[T]
-) -> Callable[Concatenate[H, P], Revisioned[T]]:
-    """The same for a method that gives a text with its revision."""
-
-    def twin(self: H, /, *args: P.args, **kwargs: P.kwargs) -> Revisioned[T]:
-        text, revision = method(self, *args, **kwargs)
-        return Revisioned(cast(T, loads(text)), revision)
-
-    return _described(twin, method, method.__name__.removesuffix("_json"), shape, "Revisioned[{}]")
-
-
-def parsed_revisioned_or_none(
-    method: Callable[Concatenate[H, P], Revisioned[str] | None], shape: type[T]
-) -> Callable[Concatenate[H, P], Revisioned[T] | None]:
-    """The same for a method that gives a text with its revision, or may find nothing."""
-
-    def twin(self: H, /, *args: P.args, **kwargs: P.kwargs) -> Revisioned[T] | None:
-        found = method(self, *args, **kwargs)
-        return None if found is None else Revisioned(cast(T, loads(found.value)), found.revision)
-
-    return _described(twin, method, method.__name__.removesuffix("_json"), shape, "Revisioned[{}] | None")
-
-
-def asynchronous(
-    method: Callable[Concatenate[H, P], R],
-) -> Callable[Concatenate[H, P], Coroutine[Any, Any, R]]:
-    """The twin of a method for asyncio: made in place on memory, in a thread of the store's pool on a durable one.
-
-    A cancelled await does not undo the call: once it was awaited it is made.
-    """
-
-    async def twin(self: H, /, *args: P.args, **kwargs: P.kwargs) -> R:
-        if self._pool is None:
-            return method(self, *args, **kwargs)
-        return await self._pool.run(functools.partial(method, self, *args, **kwargs))
-
-    return _described(twin, method, method.__name__ + "_async")
-
-
-def _described(twin: Callable[P, R], method: Any, name: str, shape: Any = None, returns: str = "{}") -> Callable[P, R]:
-    """Give a twin the name, documentation and signature that ``help()`` shows."""
-    original = getattr(method, "__wrapped__", method)
-    shown = types.FunctionType(
-        original.__code__, original.__globals__, name, original.__defaults__, original.__closure__
-    )
-    shown.__kwdefaults__ = original.__kwdefaults__
-    shown.__annotations__ = dict(original.__annotations__)
-    if shape is not None:
-        shape_name = shape.__name__ if isinstance(shape, type) and not hasattr(shape, "__args__") else str(shape)
-        shown.__annotations__["return"] = returns.format(shape_name)
-    twin.__name__ = name
-    twin.__qualname__ = method.__qualname__.rpartition(".")[0] + "." + name
-    twin.__module__ = method.__module__
-    twin.__doc__ = method.__doc__
-    twin.__wrapped__ = shown  # type: ignore[attr-defined]
-    return twin
+    return marked

@@ -21,7 +21,7 @@ from .events import Events
 from .library import json_get
 
 if TYPE_CHECKING:
-    from .manager import TaskManager
+    from ._manager import ManagerCalls
 
 # Tasks that change between two turns of a loop; if more do, everyone looks.
 CAPACITY = 1024
@@ -82,7 +82,7 @@ class TaskWaits:
                     woken.set_result(None)
 
 
-async def wait_for_change(manager: TaskManager, task_id: str, seen: int, timeout: Timeout) -> str:
+async def wait_for_change(manager: ManagerCalls, task_id: str, seen: int, timeout: Timeout) -> str:
     """The record, as JSON text, as soon as its revision is greater than ``seen``."""
     loop = asyncio.get_running_loop()
     limit = seconds(timeout)
@@ -109,9 +109,9 @@ async def wait_for_change(manager: TaskManager, task_id: str, seen: int, timeout
             raise
 
 
-async def _expiry(manager: TaskManager, task_id: str, loop: asyncio.AbstractEventLoop) -> float | None:
+async def _expiry(manager: ManagerCalls, task_id: str, loop: asyncio.AbstractEventLoop) -> float | None:
     """When, in the loop's time, the task expires by the wall clock, or a little later."""
-    record = await manager.find_task_json_async(task_id)
+    record = await manager._made(lambda: manager.find_task_json(task_id))
     if record is None:
         return loop.time()
     # Only these two are read: what a client put into the record is nothing to parse here.

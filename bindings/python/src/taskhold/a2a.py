@@ -1,16 +1,14 @@
-"""The state provider: A2A tasks, whether they are active or final, and the task store behind that."""
+"""The state provider: A2A tasks, whether they are active or final, and the task store behind that.
+
+Written by generate.py from _a2a.py.
+"""
 
 from __future__ import annotations
 
-from typing import Self, Unpack
+from typing import Unpack, cast
 
-from . import _native
-from ._handles import asynchronous, parsed, parsed_revisioned_or_none
-from ._json import options as options_text
-from ._json import payload
-from ._native import lib, optional_text, text
-from .events import Events
-from .store import StoreClient, StoreLike, opened
+from ._a2a import AsyncStateProviderCalls, StateProviderCalls
+from ._decode import loads
 from .types import (
     A2AListOptions,
     A2ATask,
@@ -21,11 +19,10 @@ from .types import (
     Payload,
     Revisioned,
     SaveOptions,
-    StateProviderOptions,
 )
 
 
-class StateProvider(StoreClient):
+class StateProvider(StateProviderCalls):
     """A provider of the state of A2A tasks: it keeps them and tells which are active and which are final.
 
     Methods with an ``owner`` see that owner's tasks only; None is the anonymous owner.
@@ -42,43 +39,129 @@ class StateProvider(StoreClient):
     <Liveness.ACTIVE: 1>
     """
 
-    _close = lib.taskhold_state_provider_close
-
-    def __init__(self, store: StoreLike = None, **options: Unpack[StateProviderOptions]) -> None:
-        """Open a state provider.
-
-        Args:
-            store: where the tasks live: a :class:`Store`, its URL or path, or None for a private one in memory.
-            **options: ``name`` ("default"; providers with one name over one store share their tasks),
-                ``grace_period_ms`` (15000), ``maximum_retained_tasks`` (0: no limit),
-                ``finalized_retention_ms`` (0: for ever).
-
-        Raises:
-            InvalidArgumentError: an option is malformed or unknown, or the URL is of no known form.
-            UnsupportedError: this build has no such backend.
-            UnavailableError: the storage failed.
-
-        Source: ``taskhold_state_provider_open``.
-        """
-        self._open_over(store, lib.taskhold_state_provider_open, options)
-
-    @classmethod
-    async def open_async(cls, store: StoreLike = None, **options: Unpack[StateProviderOptions]) -> Self:
-        """Open a provider without blocking the loop; arguments as for the class."""
-        return await opened(store, lambda: cls(store, **options))
-
-    def options_json(self) -> str:
+    def options(self) -> JsonObject:
         """The options that the provider works with, defaults filled in, with the library's names.
 
         Source: ``taskhold_state_provider_options``.
         """
-        return self._text(lib.taskhold_state_provider_options)
+        return cast(JsonObject, loads(self.options_json()))
 
-    options = parsed(options_json, JsonObject)
-    options_async = asynchronous(options)
-    options_json_async = asynchronous(options_json)
+    async def options_async(self) -> JsonObject:
+        """As :meth:`options`, on asyncio."""
+        return await self._made(lambda: self.options())
 
-    def save_task(self, owner: str | None, task: Payload, **options: Unpack[SaveOptions]) -> int:
+    async def options_json_async(self) -> str:
+        """As :meth:`options_json`, on asyncio."""
+        return await self._made(lambda: self.options_json())
+
+    async def save_task_async(self, owner: str | None, task: Payload, **options: Unpack[SaveOptions]) -> int:
+        """As :meth:`save_task`, on asyncio."""
+        return await self._made(lambda: self.save_task(owner, task, **options))
+
+    def get_task(self, owner: str | None, task_id: str, **params: Unpack[GetOptions]) -> Revisioned[A2ATask] | None:
+        """Find one of the owner's tasks. Unknown tasks and those of other owners give the same answer.
+
+        Args:
+            owner: whose task; None is the anonymous owner.
+            task_id: the task's id.
+            **params: ``history_length`` (absent: all; n: the last n messages; 0: no ``history``).
+
+        Returns:
+            The task with its revision, or None.
+
+        Raises:
+            InvalidArgumentError: an argument is malformed.
+
+        Source: ``taskhold_state_provider_get_task``.
+        """
+        found = self.get_task_json(owner, task_id, **params)
+        return None if found is None else Revisioned(cast(A2ATask, loads(found.value)), found.revision)
+
+    async def get_task_async(
+        self, owner: str | None, task_id: str, **params: Unpack[GetOptions]
+    ) -> Revisioned[A2ATask] | None:
+        """As :meth:`get_task`, on asyncio."""
+        return await self._made(lambda: self.get_task(owner, task_id, **params))
+
+    async def get_task_json_async(
+        self, owner: str | None, task_id: str, **params: Unpack[GetOptions]
+    ) -> Revisioned[str] | None:
+        """As :meth:`get_task_json`, on asyncio."""
+        return await self._made(lambda: self.get_task_json(owner, task_id, **params))
+
+    async def delete_task_async(self, owner: str | None, task_id: str) -> None:
+        """As :meth:`delete_task`, on asyncio."""
+        return await self._made(lambda: self.delete_task(owner, task_id))
+
+    def list_tasks(self, owner: str | None, **params: Unpack[A2AListOptions]) -> A2ATaskPage:
+        """List the owner's tasks: by status timestamp descending (absent last), then by id ascending.
+
+        Args:
+            owner: whose tasks; None is the anonymous owner.
+            **params: ``context_id``, ``status``, ``status_timestamp_after`` (at or after) as filters; ``page_size``
+                1 to 100 (50), ``page_token`` from the page before; ``history_length`` (0: no ``history``),
+                ``include_artifacts`` (False), ``include_revisions`` (False).
+
+        Returns:
+            A page, as the A2A protocol's ListTasks.
+
+        Raises:
+            InvalidArgumentError: ``invalid_page_token``, also of other filters or of another owner; or a
+                parameter is malformed or unknown.
+
+        Source: ``taskhold_state_provider_list_tasks``.
+        """
+        return cast(A2ATaskPage, loads(self.list_tasks_json(owner, **params)))
+
+    async def list_tasks_async(self, owner: str | None, **params: Unpack[A2AListOptions]) -> A2ATaskPage:
+        """As :meth:`list_tasks`, on asyncio."""
+        return await self._made(lambda: self.list_tasks(owner, **params))
+
+    async def list_tasks_json_async(self, owner: str | None, **params: Unpack[A2AListOptions]) -> str:
+        """As :meth:`list_tasks_json`, on asyncio."""
+        return await self._made(lambda: self.list_tasks_json(owner, **params))
+
+    async def is_task_active_async(self, task_id: str) -> bool:
+        """As :meth:`is_task_active`, on asyncio."""
+        return await self._made(lambda: self.is_task_active(task_id))
+
+    async def is_task_finalized_async(self, task_id: str) -> bool:
+        """As :meth:`is_task_finalized`, on asyncio."""
+        return await self._made(lambda: self.is_task_finalized(task_id))
+
+    async def task_liveness_async(self, task_id: str) -> Liveness:
+        """As :meth:`task_liveness`, on asyncio."""
+        return await self._made(lambda: self.task_liveness(task_id))
+
+
+class AsyncStateProvider(AsyncStateProviderCalls):
+    """A provider of the state of A2A tasks for asyncio: :class:`StateProvider` with the same methods, to be awaited.
+
+    >>> import asyncio
+    >>> async def main():
+    ...     async with AsyncStateProvider() as provider:
+    ...         await provider.save_task("alice", {"id": "t-1", "status": {"state": "working"}})
+    ...         return await provider.task_liveness("t-1")
+    >>> asyncio.run(main())
+    <Liveness.ACTIVE: 1>
+    """
+
+    _opens = StateProvider
+
+    async def options(self) -> JsonObject:
+        """The options that the provider works with, defaults filled in, with the library's names.
+
+        Source: ``taskhold_state_provider_options``.
+        """
+        client = self._client or await self._opened()
+        return await client.options_async()
+
+    async def options_json(self) -> str:
+        """As :meth:`options`; gives the text."""
+        client = self._client or await self._opened()
+        return await client.options_json_async()
+
+    async def save_task(self, owner: str | None, task: Payload, **options: Unpack[SaveOptions]) -> int:
         """Save a task: a new one, or in place of the stored one (the last write wins).
 
         Args:
@@ -100,17 +183,12 @@ class StateProvider(StoreClient):
 
         Source: ``taskhold_state_provider_save_task``.
         """
-        return _native.call_revision(
-            lib.taskhold_state_provider_save_task,
-            self._token,
-            optional_text(owner),
-            payload(task),
-            options_text(options),
-        )
+        client = self._client or await self._opened()
+        return await client.save_task_async(owner, task, **options)
 
-    save_task_async = asynchronous(save_task)
-
-    def get_task_json(self, owner: str | None, task_id: str, **params: Unpack[GetOptions]) -> Revisioned[str] | None:
+    async def get_task(
+        self, owner: str | None, task_id: str, **params: Unpack[GetOptions]
+    ) -> Revisioned[A2ATask] | None:
         """Find one of the owner's tasks. Unknown tasks and those of other owners give the same answer.
 
         Args:
@@ -126,20 +204,17 @@ class StateProvider(StoreClient):
 
         Source: ``taskhold_state_provider_get_task``.
         """
-        task, revision = _native.call_revised_text(
-            lib.taskhold_state_provider_get_task,
-            self._token,
-            optional_text(owner),
-            text(task_id),
-            options_text(params),
-        )
-        return None if task is None else Revisioned(task.decode(), revision)
+        client = self._client or await self._opened()
+        return await client.get_task_async(owner, task_id, **params)
 
-    get_task = parsed_revisioned_or_none(get_task_json, A2ATask)
-    get_task_async = asynchronous(get_task)
-    get_task_json_async = asynchronous(get_task_json)
+    async def get_task_json(
+        self, owner: str | None, task_id: str, **params: Unpack[GetOptions]
+    ) -> Revisioned[str] | None:
+        """As :meth:`get_task`; gives the text."""
+        client = self._client or await self._opened()
+        return await client.get_task_json_async(owner, task_id, **params)
 
-    def delete_task(self, owner: str | None, task_id: str) -> None:
+    async def delete_task(self, owner: str | None, task_id: str) -> None:
         """Delete one of the owner's tasks. One that is not there, or is another owner's, is left alone.
 
         Raises:
@@ -147,11 +222,10 @@ class StateProvider(StoreClient):
 
         Source: ``taskhold_state_provider_delete_task``.
         """
-        self._do(lib.taskhold_state_provider_delete_task, optional_text(owner), text(task_id))
+        client = self._client or await self._opened()
+        return await client.delete_task_async(owner, task_id)
 
-    delete_task_async = asynchronous(delete_task)
-
-    def list_tasks_json(self, owner: str | None, **params: Unpack[A2AListOptions]) -> str:
+    async def list_tasks(self, owner: str | None, **params: Unpack[A2AListOptions]) -> A2ATaskPage:
         """List the owner's tasks: by status timestamp descending (absent last), then by id ascending.
 
         Args:
@@ -169,13 +243,15 @@ class StateProvider(StoreClient):
 
         Source: ``taskhold_state_provider_list_tasks``.
         """
-        return self._text(lib.taskhold_state_provider_list_tasks, optional_text(owner), options_text(params))
+        client = self._client or await self._opened()
+        return await client.list_tasks_async(owner, **params)
 
-    list_tasks = parsed(list_tasks_json, A2ATaskPage)
-    list_tasks_async = asynchronous(list_tasks)
-    list_tasks_json_async = asynchronous(list_tasks_json)
+    async def list_tasks_json(self, owner: str | None, **params: Unpack[A2AListOptions]) -> str:
+        """As :meth:`list_tasks`; gives the text."""
+        client = self._client or await self._opened()
+        return await client.list_tasks_json_async(owner, **params)
 
-    def is_task_active(self, task_id: str) -> bool:
+    async def is_task_active(self, task_id: str) -> bool:
         """Tell whether a task is active: not final, or final but within its grace period.
 
         For deciding whether events that arrive late are still processed.
@@ -186,11 +262,10 @@ class StateProvider(StoreClient):
 
         Source: ``taskhold_state_provider_is_task_active``.
         """
-        return self._flag(lib.taskhold_state_provider_is_task_active, text(task_id))
+        client = self._client or await self._opened()
+        return await client.is_task_active_async(task_id)
 
-    is_task_active_async = asynchronous(is_task_active)
-
-    def is_task_finalized(self, task_id: str) -> bool:
+    async def is_task_finalized(self, task_id: str) -> bool:
         """Tell whether a task is in a final state, whatever the grace period.
 
         For deciding whether a queue can be closed and removed.
@@ -201,11 +276,10 @@ class StateProvider(StoreClient):
 
         Source: ``taskhold_state_provider_is_task_finalized``.
         """
-        return self._flag(lib.taskhold_state_provider_is_task_finalized, text(task_id))
+        client = self._client or await self._opened()
+        return await client.is_task_finalized_async(task_id)
 
-    is_task_finalized_async = asynchronous(is_task_finalized)
-
-    def task_liveness(self, task_id: str) -> Liveness:
+    async def task_liveness(self, task_id: str) -> Liveness:
         """Tell where a task stands: both answers above, and whether it is known at all, from one reading.
 
         Raises:
@@ -214,22 +288,5 @@ class StateProvider(StoreClient):
 
         Source: ``taskhold_state_provider_task_liveness``.
         """
-        return Liveness(_native.call_number(lib.taskhold_state_provider_task_liveness, self._token, text(task_id)))
-
-    task_liveness_async = asynchronous(task_liveness)
-
-    def open_events(self, capacity: int = 1024) -> Events:
-        """Open a queue that tells when tasks become final: once for each, and not for replicated saves.
-
-        Args:
-            capacity: most events that wait in the queue, at least 1.
-
-        Raises:
-            InvalidArgumentError: ``capacity`` is out of range.
-
-        Source: ``taskhold_state_provider_open_events``.
-        """
-        size = _native.uint32(capacity, "capacity")
-        return Events(_native.call_handle(lib.taskhold_state_provider_open_events, self._token, size))
-
-    open_events_async = asynchronous(open_events)
+        client = self._client or await self._opened()
+        return await client.task_liveness_async(task_id)

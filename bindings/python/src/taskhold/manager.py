@@ -1,25 +1,18 @@
-"""The task manager: MCP tasks after the Tasks extension (``io.modelcontextprotocol/tasks``, SEP-2663)."""
+"""The task manager: MCP tasks after the Tasks extension (``io.modelcontextprotocol/tasks``, SEP-2663).
+
+Written by generate.py from _manager.py.
+"""
 
 from __future__ import annotations
 
-import functools
-import threading
-import weakref
-from typing import TYPE_CHECKING, Any, Self, Unpack, cast
+from typing import Unpack, cast
 
-from . import _native
 from ._decode import loads
-from ._handles import asynchronous, parsed, parsed_or_none, parsed_revisioned
-from ._json import composed, optional_payload, payload, untrusted
-from ._json import options as options_text
-from ._native import lib, optional_text, text
+from ._manager import AsyncManagerCalls, ManagerCalls
 from ._times import Timeout
-from .events import Events
-from .store import StoreClient, StoreLike, opened
 from .types import (
     CreationOptions,
     JsonObject,
-    ManagerOptions,
     Payload,
     RenderOptions,
     Revisioned,
@@ -31,16 +24,8 @@ from .types import (
     WorkingOptions,
 )
 
-if TYPE_CHECKING:
-    import asyncio
 
-    from ._waits import TaskWaits
-
-_CREATION_PAYLOADS = frozenset({"origin", "metadata"})
-_RENDERING_PAYLOADS = frozenset({"client_capabilities"})
-
-
-class TaskManager(StoreClient):
+class TaskManager(ManagerCalls):
     """A manager of MCP tasks: it creates them, keeps their state, and answers the protocol's requests about them.
 
     Your program does the work and tells the manager how it goes. The worker's methods are trusted; those of the
@@ -56,55 +41,22 @@ class TaskManager(StoreClient):
     True
     """
 
-    _close = lib.taskhold_manager_close
-
-    def __init__(self, store: StoreLike = None, **options: Unpack[ManagerOptions]) -> None:
-        """Open a manager.
-
-        Args:
-            store: where the tasks live: a :class:`Store`, its URL or path, or None for a private one in memory.
-            **options: ``name`` ("default"; managers with one name over one store share their tasks),
-                ``maximum_retained_tasks`` (1024; on SQL stores 0: no limit), ``task_time_to_live_ms`` (3600000),
-                ``poll_interval_ms`` (1000), ``maximum_payload_bytes`` (10485760).
-
-        Raises:
-            InvalidArgumentError: an option is malformed or unknown, or the URL is of no known form.
-            UnsupportedError: this build has no such backend.
-            UnavailableError: the storage failed.
-
-        Source: ``taskhold_manager_open``.
-        """
-        self._open_over(store, lib.taskhold_manager_open, options)
-        self._lock = threading.Lock()
-        self._waits: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, TaskWaits] = weakref.WeakKeyDictionary()
-
-    @classmethod
-    async def open_async(cls, store: StoreLike = None, **options: Unpack[ManagerOptions]) -> Self:
-        """Open a manager without blocking the loop; arguments as for the class."""
-        return await opened(store, lambda: cls(store, **options))
-
-    def close(self) -> None:
-        """Close the manager; its tasks stay in the store. Those who wait get :class:`ClosedError`."""
-        super().close()
-        with self._lock:
-            all_waits = list(self._waits.values())
-        for waits in all_waits:
-            waits.close()
-
-    def options_json(self) -> str:
+    def options(self) -> JsonObject:
         """The options that the manager works with, defaults filled in, with the library's names.
 
         Source: ``taskhold_manager_options``.
         """
-        return self._text(lib.taskhold_manager_options)
+        return cast(JsonObject, loads(self.options_json()))
 
-    options = parsed(options_json, JsonObject)
-    options_async = asynchronous(options)
-    options_json_async = asynchronous(options_json)
+    async def options_async(self) -> JsonObject:
+        """As :meth:`options`, on asyncio."""
+        return await self._made(lambda: self.options())
 
-    # The worker's side: trusted
+    async def options_json_async(self) -> str:
+        """As :meth:`options_json`, on asyncio."""
+        return await self._made(lambda: self.options_json())
 
-    def create_task_json(self, endpoint: str, origin: Payload, **options: Unpack[CreationOptions]) -> str:
+    def create_task(self, endpoint: str, origin: Payload, **options: Unpack[CreationOptions]) -> TaskRecord:
         """Create a task: a random id, status working, revision 1.
 
         Args:
@@ -124,14 +76,17 @@ class TaskManager(StoreClient):
 
         Source: ``taskhold_manager_create_task``.
         """
-        creation = composed({"endpoint": endpoint, "origin": origin, **options}, _CREATION_PAYLOADS)
-        return self._text(lib.taskhold_manager_create_task, creation)
+        return cast(TaskRecord, loads(self.create_task_json(endpoint, origin, **options)))
 
-    create_task = parsed(create_task_json, TaskRecord)
-    create_task_async = asynchronous(create_task)
-    create_task_json_async = asynchronous(create_task_json)
+    async def create_task_async(self, endpoint: str, origin: Payload, **options: Unpack[CreationOptions]) -> TaskRecord:
+        """As :meth:`create_task`, on asyncio."""
+        return await self._made(lambda: self.create_task(endpoint, origin, **options))
 
-    def find_task_json(self, task_id: str) -> str | None:
+    async def create_task_json_async(self, endpoint: str, origin: Payload, **options: Unpack[CreationOptions]) -> str:
+        """As :meth:`create_task_json`, on asyncio."""
+        return await self._made(lambda: self.create_task_json(endpoint, origin, **options))
+
+    def find_task(self, task_id: str) -> TaskRecord | None:
         """Find a task for trusted code: nobody's authorization is checked.
 
         Returns:
@@ -142,15 +97,20 @@ class TaskManager(StoreClient):
 
         Source: ``taskhold_manager_find_task``.
         """
-        return self._text_or_none(lib.taskhold_manager_find_task, text(task_id))
+        text = self.find_task_json(task_id)
+        return None if text is None else cast(TaskRecord, loads(text))
 
-    find_task = parsed_or_none(find_task_json, TaskRecord)
-    find_task_async = asynchronous(find_task)
-    find_task_json_async = asynchronous(find_task_json)
+    async def find_task_async(self, task_id: str) -> TaskRecord | None:
+        """As :meth:`find_task`, on asyncio."""
+        return await self._made(lambda: self.find_task(task_id))
 
-    def mark_task_working_json(
+    async def find_task_json_async(self, task_id: str) -> str | None:
+        """As :meth:`find_task_json`, on asyncio."""
+        return await self._made(lambda: self.find_task_json(task_id))
+
+    def mark_task_working(
         self, task_id: str, status_message: str | None = None, **options: Unpack[WorkingOptions]
-    ) -> str:
+    ) -> TaskRecord:
         """Mark a task as working; its outstanding input requests are superseded.
 
         Args:
@@ -171,24 +131,27 @@ class TaskManager(StoreClient):
 
         Source: ``taskhold_manager_mark_task_working``.
         """
-        return self._text(
-            lib.taskhold_manager_mark_task_working,
-            text(task_id),
-            optional_text(status_message),
-            options_text(options),
-        )
+        return cast(TaskRecord, loads(self.mark_task_working_json(task_id, status_message, **options)))
 
-    mark_task_working = parsed(mark_task_working_json, TaskRecord)
-    mark_task_working_async = asynchronous(mark_task_working)
-    mark_task_working_json_async = asynchronous(mark_task_working_json)
+    async def mark_task_working_async(
+        self, task_id: str, status_message: str | None = None, **options: Unpack[WorkingOptions]
+    ) -> TaskRecord:
+        """As :meth:`mark_task_working`, on asyncio."""
+        return await self._made(lambda: self.mark_task_working(task_id, status_message, **options))
 
-    def request_task_input_json(
+    async def mark_task_working_json_async(
+        self, task_id: str, status_message: str | None = None, **options: Unpack[WorkingOptions]
+    ) -> str:
+        """As :meth:`mark_task_working_json`, on asyncio."""
+        return await self._made(lambda: self.mark_task_working_json(task_id, status_message, **options))
+
+    def request_task_input(
         self,
         task_id: str,
         input_requests: Payload,
         status_message: str | None = None,
         **options: Unpack[TransitionOptions],
-    ) -> str:
+    ) -> TaskRecord:
         """Ask the client for input: adds requests and puts the task into status input_required.
 
         Args:
@@ -210,25 +173,33 @@ class TaskManager(StoreClient):
 
         Source: ``taskhold_manager_request_task_input``.
         """
-        return self._text(
-            lib.taskhold_manager_request_task_input,
-            text(task_id),
-            payload(input_requests),
-            optional_text(status_message),
-            options_text(options),
-        )
+        return cast(TaskRecord, loads(self.request_task_input_json(task_id, input_requests, status_message, **options)))
 
-    request_task_input = parsed(request_task_input_json, TaskRecord)
-    request_task_input_async = asynchronous(request_task_input)
-    request_task_input_json_async = asynchronous(request_task_input_json)
-
-    def complete_task_json(
+    async def request_task_input_async(
         self,
         task_id: str,
-        result: Payload,
+        input_requests: Payload,
+        status_message: str | None = None,
+        **options: Unpack[TransitionOptions],
+    ) -> TaskRecord:
+        """As :meth:`request_task_input`, on asyncio."""
+        return await self._made(lambda: self.request_task_input(task_id, input_requests, status_message, **options))
+
+    async def request_task_input_json_async(
+        self,
+        task_id: str,
+        input_requests: Payload,
         status_message: str | None = None,
         **options: Unpack[TransitionOptions],
     ) -> str:
+        """As :meth:`request_task_input_json`, on asyncio."""
+        return await self._made(
+            lambda: self.request_task_input_json(task_id, input_requests, status_message, **options)
+        )
+
+    def complete_task(
+        self, task_id: str, result: Payload, status_message: str | None = None, **options: Unpack[TransitionOptions]
+    ) -> TaskRecord:
         """Complete a task: terminal and immutable from now on. Of any number of racing ends exactly one wins.
 
         Args:
@@ -249,25 +220,23 @@ class TaskManager(StoreClient):
 
         Source: ``taskhold_manager_complete_task``.
         """
-        return self._text(
-            lib.taskhold_manager_complete_task,
-            text(task_id),
-            payload(result),
-            optional_text(status_message),
-            options_text(options),
-        )
+        return cast(TaskRecord, loads(self.complete_task_json(task_id, result, status_message, **options)))
 
-    complete_task = parsed(complete_task_json, TaskRecord)
-    complete_task_async = asynchronous(complete_task)
-    complete_task_json_async = asynchronous(complete_task_json)
+    async def complete_task_async(
+        self, task_id: str, result: Payload, status_message: str | None = None, **options: Unpack[TransitionOptions]
+    ) -> TaskRecord:
+        """As :meth:`complete_task`, on asyncio."""
+        return await self._made(lambda: self.complete_task(task_id, result, status_message, **options))
 
-    def fail_task_json(
-        self,
-        task_id: str,
-        failure: Payload,
-        status_message: str | None = None,
-        **options: Unpack[TransitionOptions],
+    async def complete_task_json_async(
+        self, task_id: str, result: Payload, status_message: str | None = None, **options: Unpack[TransitionOptions]
     ) -> str:
+        """As :meth:`complete_task_json`, on asyncio."""
+        return await self._made(lambda: self.complete_task_json(task_id, result, status_message, **options))
+
+    def fail_task(
+        self, task_id: str, failure: Payload, status_message: str | None = None, **options: Unpack[TransitionOptions]
+    ) -> TaskRecord:
         """Fail a task with an error that the client sees: terminal and immutable from now on.
 
         This is for JSON-RPC errors; a tool that ran and reports an error has completed.
@@ -286,21 +255,23 @@ class TaskManager(StoreClient):
 
         Source: ``taskhold_manager_fail_task``.
         """
-        return self._text(
-            lib.taskhold_manager_fail_task,
-            text(task_id),
-            payload(failure),
-            optional_text(status_message),
-            options_text(options),
-        )
+        return cast(TaskRecord, loads(self.fail_task_json(task_id, failure, status_message, **options)))
 
-    fail_task = parsed(fail_task_json, TaskRecord)
-    fail_task_async = asynchronous(fail_task)
-    fail_task_json_async = asynchronous(fail_task_json)
+    async def fail_task_async(
+        self, task_id: str, failure: Payload, status_message: str | None = None, **options: Unpack[TransitionOptions]
+    ) -> TaskRecord:
+        """As :meth:`fail_task`, on asyncio."""
+        return await self._made(lambda: self.fail_task(task_id, failure, status_message, **options))
 
-    def cancel_task_json(
-        self, task_id: str, status_message: str | None = None, **options: Unpack[TransitionOptions]
+    async def fail_task_json_async(
+        self, task_id: str, failure: Payload, status_message: str | None = None, **options: Unpack[TransitionOptions]
     ) -> str:
+        """As :meth:`fail_task_json`, on asyncio."""
+        return await self._made(lambda: self.fail_task_json(task_id, failure, status_message, **options))
+
+    def cancel_task(
+        self, task_id: str, status_message: str | None = None, **options: Unpack[TransitionOptions]
+    ) -> TaskRecord:
         """Mark a task as cancelled: terminal and immutable from now on. The worker decides this, a client only asks.
 
         Args:
@@ -316,18 +287,21 @@ class TaskManager(StoreClient):
 
         Source: ``taskhold_manager_cancel_task``.
         """
-        return self._text(
-            lib.taskhold_manager_cancel_task,
-            text(task_id),
-            optional_text(status_message),
-            options_text(options),
-        )
+        return cast(TaskRecord, loads(self.cancel_task_json(task_id, status_message, **options)))
 
-    cancel_task = parsed(cancel_task_json, TaskRecord)
-    cancel_task_async = asynchronous(cancel_task)
-    cancel_task_json_async = asynchronous(cancel_task_json)
+    async def cancel_task_async(
+        self, task_id: str, status_message: str | None = None, **options: Unpack[TransitionOptions]
+    ) -> TaskRecord:
+        """As :meth:`cancel_task`, on asyncio."""
+        return await self._made(lambda: self.cancel_task(task_id, status_message, **options))
 
-    def take_task_input_responses_json(self, task_id: str, **options: Unpack[TransitionOptions]) -> str:
+    async def cancel_task_json_async(
+        self, task_id: str, status_message: str | None = None, **options: Unpack[TransitionOptions]
+    ) -> str:
+        """As :meth:`cancel_task_json`, on asyncio."""
+        return await self._made(lambda: self.cancel_task_json(task_id, status_message, **options))
+
+    def take_task_input_responses(self, task_id: str, **options: Unpack[TransitionOptions]) -> JsonObject:
         """Take the answers that the client gave: returns and clears them in one step, so that each is taken once.
 
         Args:
@@ -345,26 +319,21 @@ class TaskManager(StoreClient):
 
         Source: ``taskhold_manager_take_task_input_responses``.
         """
-        return self._text(lib.taskhold_manager_take_task_input_responses, text(task_id), options_text(options))
+        return cast(JsonObject, loads(self.take_task_input_responses_json(task_id, **options)))
 
-    take_task_input_responses = parsed(take_task_input_responses_json, JsonObject)
-    take_task_input_responses_async = asynchronous(take_task_input_responses)
-    take_task_input_responses_json_async = asynchronous(take_task_input_responses_json)
+    async def take_task_input_responses_async(self, task_id: str, **options: Unpack[TransitionOptions]) -> JsonObject:
+        """As :meth:`take_task_input_responses`, on asyncio."""
+        return await self._made(lambda: self.take_task_input_responses(task_id, **options))
 
-    def is_task_cancelation_requested(self, task_id: str) -> bool:
-        """Tell whether a client has asked for the cancelation of a task; it stays so after the task's end.
+    async def take_task_input_responses_json_async(self, task_id: str, **options: Unpack[TransitionOptions]) -> str:
+        """As :meth:`take_task_input_responses_json`, on asyncio."""
+        return await self._made(lambda: self.take_task_input_responses_json(task_id, **options))
 
-        Raises:
-            NotFoundError: no such task, or it expired.
-            InvalidArgumentError: the id is malformed.
+    async def is_task_cancelation_requested_async(self, task_id: str) -> bool:
+        """As :meth:`is_task_cancelation_requested`, on asyncio."""
+        return await self._made(lambda: self.is_task_cancelation_requested(task_id))
 
-        Source: ``taskhold_manager_is_task_cancelation_requested``.
-        """
-        return self._flag(lib.taskhold_manager_is_task_cancelation_requested, text(task_id))
-
-    is_task_cancelation_requested_async = asynchronous(is_task_cancelation_requested)
-
-    def wait_task_json(self, task_id: str, seen_revision: int = 0, timeout: Timeout = None) -> str:
+    def wait_task(self, task_id: str, seen_revision: int = 0, timeout: Timeout = None) -> TaskRecord:
         """Wait until a task's revision is greater than the one seen; Ctrl-C interrupts the wait.
 
         Args:
@@ -383,44 +352,13 @@ class TaskManager(StoreClient):
 
         Source: ``taskhold_manager_wait_task``.
         """
-        seen = _native.uint64(seen_revision, "seen_revision")
-        call = functools.partial(_native.call_text, lib.taskhold_manager_wait_task, self._token)
-        return cast(bytes, self._wait(timeout, call, text(task_id), seen)).decode()
-
-    wait_task = parsed(wait_task_json, TaskRecord)
-
-    async def wait_task_json_async(self, task_id: str, seen_revision: int = 0, timeout: Timeout = None) -> str:
-        """As :meth:`wait_task_json`, on the running loop: no thread waits, and cancelling ends it at once."""
-        from ._waits import wait_for_change
-
-        return await wait_for_change(self, task_id, seen_revision, timeout)
+        return cast(TaskRecord, loads(self.wait_task_json(task_id, seen_revision, timeout)))
 
     async def wait_task_async(self, task_id: str, seen_revision: int = 0, timeout: Timeout = None) -> TaskRecord:
-        """As :meth:`wait_task`, on the running loop: no thread waits, and cancelling ends it at once."""
+        """As :meth:`wait_task`, on asyncio: no thread waits."""
         return cast(TaskRecord, loads(await self.wait_task_json_async(task_id, seen_revision, timeout)))
 
-    def _look(self, task_id: str, seen_revision: int) -> str:
-        return self.wait_task_json(task_id, seen_revision, 0)
-
-    _look_async = asynchronous(_look)
-
-    async def _waits_on(self, loop: asyncio.AbstractEventLoop) -> TaskWaits:
-        from ._waits import CAPACITY, TaskWaits
-
-        with self._lock:
-            waits = self._waits.get(loop)
-        if waits is None:
-            events = await self.open_events_async(CAPACITY)
-            with self._lock:
-                # Another coroutine may have been faster.
-                waits = self._waits.get(loop)
-                if waits is None:
-                    waits = self._waits[loop] = TaskWaits(loop, events)
-            if self._clock is not None:
-                self._clock._tell(waits)
-        return waits
-
-    def list_tasks_json(self, **params: Unpack[TaskListOptions]) -> str:
+    def list_tasks(self, **params: Unpack[TaskListOptions]) -> TaskPage:
         """List tasks for operators, oldest first. Never for clients: nobody's authorization is checked.
 
         Args:
@@ -435,15 +373,17 @@ class TaskManager(StoreClient):
 
         Source: ``taskhold_manager_list_tasks``.
         """
-        return self._text(lib.taskhold_manager_list_tasks, options_text(params))
+        return cast(TaskPage, loads(self.list_tasks_json(**params)))
 
-    list_tasks = parsed(list_tasks_json, TaskPage)
-    list_tasks_async = asynchronous(list_tasks)
-    list_tasks_json_async = asynchronous(list_tasks_json)
+    async def list_tasks_async(self, **params: Unpack[TaskListOptions]) -> TaskPage:
+        """As :meth:`list_tasks`, on asyncio."""
+        return await self._made(lambda: self.list_tasks(**params))
 
-    # The protocol's side: the caller's endpoint and partition are checked
+    async def list_tasks_json_async(self, **params: Unpack[TaskListOptions]) -> str:
+        """As :meth:`list_tasks_json`, on asyncio."""
+        return await self._made(lambda: self.list_tasks_json(**params))
 
-    def find_authorized_task_json(self, endpoint: str, partition: str | None, task_id: str) -> str | None:
+    def find_authorized_task(self, endpoint: str, partition: str | None, task_id: str) -> TaskRecord | None:
         """Find a task that the caller may see. Unknown, expired and foreign tasks give the same answer.
 
         Args:
@@ -459,25 +399,25 @@ class TaskManager(StoreClient):
 
         Source: ``taskhold_manager_find_authorized_task``.
         """
-        return self._text_or_none(
-            lib.taskhold_manager_find_authorized_task,
-            text(endpoint),
-            optional_text(partition),
-            text(task_id),
-        )
+        text = self.find_authorized_task_json(endpoint, partition, task_id)
+        return None if text is None else cast(TaskRecord, loads(text))
 
-    find_authorized_task = parsed_or_none(find_authorized_task_json, TaskRecord)
-    find_authorized_task_async = asynchronous(find_authorized_task)
-    find_authorized_task_json_async = asynchronous(find_authorized_task_json)
+    async def find_authorized_task_async(self, endpoint: str, partition: str | None, task_id: str) -> TaskRecord | None:
+        """As :meth:`find_authorized_task`, on asyncio."""
+        return await self._made(lambda: self.find_authorized_task(endpoint, partition, task_id))
 
-    def update_task_json(
+    async def find_authorized_task_json_async(self, endpoint: str, partition: str | None, task_id: str) -> str | None:
+        """As :meth:`find_authorized_task_json`, on asyncio."""
+        return await self._made(lambda: self.find_authorized_task_json(endpoint, partition, task_id))
+
+    def update_task(
         self,
         endpoint: str,
         partition: str | None,
         task_id: str,
         input_responses: Payload,
         **options: Unpack[TransitionOptions],
-    ) -> str:
+    ) -> UpdateOutcome:
         """Accept a client's answers to input requests (``tasks/update``).
 
         An answer counts when its key is outstanding and its shape matches; every other one is ignored without a
@@ -502,47 +442,39 @@ class TaskManager(StoreClient):
 
         Source: ``taskhold_manager_update_task``.
         """
-        return self._text(
-            lib.taskhold_manager_update_task,
-            text(endpoint),
-            optional_text(partition),
-            text(task_id),
-            payload(input_responses),
-            options_text(options),
+        return cast(
+            UpdateOutcome, loads(self.update_task_json(endpoint, partition, task_id, input_responses, **options))
         )
 
-    update_task = parsed(update_task_json, UpdateOutcome)
-    update_task_async = asynchronous(update_task)
-    update_task_json_async = asynchronous(update_task_json)
-
-    def request_task_cancelation(self, endpoint: str, partition: str | None, task_id: str) -> None:
-        """Record that a client asks for a task's cancelation (``tasks/cancel``). The worker decides about it.
-
-        Asking again, or for a terminal task, is fine and changes nothing.
-
-        Raises:
-            NotFoundError: unknown, expired or not the caller's.
-            InvalidArgumentError: an argument is malformed.
-
-        Source: ``taskhold_manager_request_task_cancelation``.
-        """
-        self._do(
-            lib.taskhold_manager_request_task_cancelation,
-            text(endpoint),
-            optional_text(partition),
-            text(task_id),
-        )
-
-    request_task_cancelation_async = asynchronous(request_task_cancelation)
-
-    def render_task_json(
+    async def update_task_async(
         self,
         endpoint: str,
         partition: str | None,
         task_id: str,
-        rendering: int,
-        **options: Unpack[RenderOptions],
-    ) -> Revisioned[str]:
+        input_responses: Payload,
+        **options: Unpack[TransitionOptions],
+    ) -> UpdateOutcome:
+        """As :meth:`update_task`, on asyncio."""
+        return await self._made(lambda: self.update_task(endpoint, partition, task_id, input_responses, **options))
+
+    async def update_task_json_async(
+        self,
+        endpoint: str,
+        partition: str | None,
+        task_id: str,
+        input_responses: Payload,
+        **options: Unpack[TransitionOptions],
+    ) -> str:
+        """As :meth:`update_task_json`, on asyncio."""
+        return await self._made(lambda: self.update_task_json(endpoint, partition, task_id, input_responses, **options))
+
+    async def request_task_cancelation_async(self, endpoint: str, partition: str | None, task_id: str) -> None:
+        """As :meth:`request_task_cancelation`, on asyncio."""
+        return await self._made(lambda: self.request_task_cancelation(endpoint, partition, task_id))
+
+    def render_task(
+        self, endpoint: str, partition: str | None, task_id: str, rendering: int, **options: Unpack[RenderOptions]
+    ) -> Revisioned[JsonObject]:
         """Render a task as a client gets it.
 
         Args:
@@ -564,24 +496,24 @@ class TaskManager(StoreClient):
 
         Source: ``taskhold_manager_render_task``.
         """
-        rendered, revision = _native.call_revised_text(
-            lib.taskhold_manager_render_task,
-            self._token,
-            text(endpoint),
-            optional_text(partition),
-            text(task_id),
-            _native.int32(rendering, "rendering"),
-            composed(options, _RENDERING_PAYLOADS) if options else None,
-        )
-        return Revisioned((rendered or b"").decode(), revision)
+        text, revision = self.render_task_json(endpoint, partition, task_id, rendering, **options)
+        return Revisioned(cast(JsonObject, loads(text)), revision)
 
-    render_task = parsed_revisioned(render_task_json, JsonObject)
-    render_task_async = asynchronous(render_task)
-    render_task_json_async = asynchronous(render_task_json)
+    async def render_task_async(
+        self, endpoint: str, partition: str | None, task_id: str, rendering: int, **options: Unpack[RenderOptions]
+    ) -> Revisioned[JsonObject]:
+        """As :meth:`render_task`, on asyncio."""
+        return await self._made(lambda: self.render_task(endpoint, partition, task_id, rendering, **options))
 
-    def handle_request_json(
+    async def render_task_json_async(
+        self, endpoint: str, partition: str | None, task_id: str, rendering: int, **options: Unpack[RenderOptions]
+    ) -> Revisioned[str]:
+        """As :meth:`render_task_json`, on asyncio."""
+        return await self._made(lambda: self.render_task_json(endpoint, partition, task_id, rendering, **options))
+
+    def handle_request(
         self, endpoint: str, partition: str | None, request: Payload, *, client_capabilities: Payload = None
-    ) -> str | None:
+    ) -> JsonObject | None:
         """Answer one JSON-RPC request of the extension: ``tasks/get``, ``tasks/update`` or ``tasks/cancel``.
 
         Whatever the request is, the answer is a whole JSON-RPC response, be it an error.
@@ -602,21 +534,517 @@ class TaskManager(StoreClient):
 
         Source: ``taskhold_manager_handle_request``.
         """
-        return self._text_or_none(
-            lib.taskhold_manager_handle_request,
-            text(endpoint),
-            optional_text(partition),
-            optional_payload(client_capabilities),
-            untrusted(request),
+        text = self.handle_request_json(endpoint, partition, request, client_capabilities=client_capabilities)
+        return None if text is None else cast(JsonObject, loads(text))
+
+    async def handle_request_async(
+        self, endpoint: str, partition: str | None, request: Payload, *, client_capabilities: Payload = None
+    ) -> JsonObject | None:
+        """As :meth:`handle_request`, on asyncio."""
+        return await self._made(
+            lambda: self.handle_request(endpoint, partition, request, client_capabilities=client_capabilities)
         )
 
-    handle_request = parsed_or_none(handle_request_json, JsonObject)
-    handle_request_async = asynchronous(handle_request)
-    handle_request_json_async = asynchronous(handle_request_json)
+    async def handle_request_json_async(
+        self, endpoint: str, partition: str | None, request: Payload, *, client_capabilities: Payload = None
+    ) -> str | None:
+        """As :meth:`handle_request_json`, on asyncio."""
+        return await self._made(
+            lambda: self.handle_request_json(endpoint, partition, request, client_capabilities=client_capabilities)
+        )
 
-    # Events
+    async def publish_task_changed_async(self, task_id: str) -> None:
+        """As :meth:`publish_task_changed`, on asyncio."""
+        return await self._made(lambda: self.publish_task_changed(task_id))
 
-    def publish_task_changed(self, task_id: str) -> None:
+
+class AsyncTaskManager(AsyncManagerCalls):
+    """A manager of MCP tasks for asyncio: :class:`TaskManager` with the same methods, each to be awaited.
+
+    On a durable store calls are made in threads of the store; waiting takes no thread, and can be cancelled.
+
+    >>> import asyncio
+    >>> async def main():
+    ...     async with AsyncTaskManager() as tasks:
+    ...         record = await tasks.create_task("/mcp", {"name": "hello"})
+    ...         record = await tasks.complete_task(record["task"]["taskId"], {"content": []})
+    ...         return record["task"]["status"]
+    >>> asyncio.run(main())
+    'completed'
+    """
+
+    _opens = TaskManager
+
+    async def options(self) -> JsonObject:
+        """The options that the manager works with, defaults filled in, with the library's names.
+
+        Source: ``taskhold_manager_options``.
+        """
+        client = self._client or await self._opened()
+        return await client.options_async()
+
+    async def options_json(self) -> str:
+        """As :meth:`options`; gives the text."""
+        client = self._client or await self._opened()
+        return await client.options_json_async()
+
+    async def create_task(self, endpoint: str, origin: Payload, **options: Unpack[CreationOptions]) -> TaskRecord:
+        """Create a task: a random id, status working, revision 1.
+
+        Args:
+            endpoint: the endpoint that the task belongs to, at most 1024 bytes.
+            origin: what it came from, any JSON but null; kept byte for byte.
+            **options: ``authorization_partition`` (None: the anonymous one), ``metadata`` (an object; ``_meta`` in
+                every rendering), ``declared_input_requests`` (what the task may ask: ``elicitation/form``,
+                ``elicitation/url``, ``sampling/createMessage``, ``roots/list``).
+
+        Returns:
+            The record; ``task`` is the only part that may reach a client.
+
+        Raises:
+            InvalidArgumentError: the creation is malformed.
+            CapacityExhaustedError: the limit of unexpired tasks is reached; none is evicted.
+            LimitExceededError: a payload is too large or too deep.
+
+        Source: ``taskhold_manager_create_task``.
+        """
+        client = self._client or await self._opened()
+        return await client.create_task_async(endpoint, origin, **options)
+
+    async def create_task_json(self, endpoint: str, origin: Payload, **options: Unpack[CreationOptions]) -> str:
+        """As :meth:`create_task`; gives the text."""
+        client = self._client or await self._opened()
+        return await client.create_task_json_async(endpoint, origin, **options)
+
+    async def find_task(self, task_id: str) -> TaskRecord | None:
+        """Find a task for trusted code: nobody's authorization is checked.
+
+        Returns:
+            The record, or None when there is no such task or it expired.
+
+        Raises:
+            InvalidArgumentError: the id is malformed.
+
+        Source: ``taskhold_manager_find_task``.
+        """
+        client = self._client or await self._opened()
+        return await client.find_task_async(task_id)
+
+    async def find_task_json(self, task_id: str) -> str | None:
+        """As :meth:`find_task`; gives the text."""
+        client = self._client or await self._opened()
+        return await client.find_task_json_async(task_id)
+
+    async def mark_task_working(
+        self, task_id: str, status_message: str | None = None, **options: Unpack[WorkingOptions]
+    ) -> TaskRecord:
+        """Mark a task as working; its outstanding input requests are superseded.
+
+        Args:
+            task_id: the task's id.
+            status_message: the new message for people; None clears it.
+            **options: ``expected_revision``, ``unless_cancelation_requested``; ``withdraw_input_requests`` supersedes
+                only these keys, and ``[]`` none, which sets the message of a task that goes on asking.
+
+        Returns:
+            The record after the change.
+
+        Raises:
+            NotFoundError: no such task, or it expired.
+            InvalidStateError: ``task_terminal``, ``cancelation_requested``.
+            ConflictError: the revision is another.
+            InvalidArgumentError: the id or an option is malformed.
+            LimitExceededError: the message is too large.
+
+        Source: ``taskhold_manager_mark_task_working``.
+        """
+        client = self._client or await self._opened()
+        return await client.mark_task_working_async(task_id, status_message, **options)
+
+    async def mark_task_working_json(
+        self, task_id: str, status_message: str | None = None, **options: Unpack[WorkingOptions]
+    ) -> str:
+        """As :meth:`mark_task_working`; gives the text."""
+        client = self._client or await self._opened()
+        return await client.mark_task_working_json_async(task_id, status_message, **options)
+
+    async def request_task_input(
+        self,
+        task_id: str,
+        input_requests: Payload,
+        status_message: str | None = None,
+        **options: Unpack[TransitionOptions],
+    ) -> TaskRecord:
+        """Ask the client for input: adds requests and puts the task into status input_required.
+
+        Args:
+            task_id: the task's id.
+            input_requests: an object of at least one member: input requests by keys that are used once in the
+                task's life, ``{"method": "elicitation/create" | "sampling/createMessage" | "roots/list", …}``.
+            status_message: the new message for people; None clears it.
+            **options: ``expected_revision``, ``unless_cancelation_requested``.
+
+        Returns:
+            The record after the change.
+
+        Raises:
+            InvalidArgumentError: ``empty_input_requests``, ``input_request_key_reused``, ``invalid_payload``, …
+            NotFoundError: no such task, or it expired.
+            InvalidStateError: ``task_terminal``, ``input_responses_untaken``, ``cancelation_requested``.
+            ConflictError: the revision is another.
+            LimitExceededError: a payload is too large or too deep.
+
+        Source: ``taskhold_manager_request_task_input``.
+        """
+        client = self._client or await self._opened()
+        return await client.request_task_input_async(task_id, input_requests, status_message, **options)
+
+    async def request_task_input_json(
+        self,
+        task_id: str,
+        input_requests: Payload,
+        status_message: str | None = None,
+        **options: Unpack[TransitionOptions],
+    ) -> str:
+        """As :meth:`request_task_input`; gives the text."""
+        client = self._client or await self._opened()
+        return await client.request_task_input_json_async(task_id, input_requests, status_message, **options)
+
+    async def complete_task(
+        self, task_id: str, result: Payload, status_message: str | None = None, **options: Unpack[TransitionOptions]
+    ) -> TaskRecord:
+        """Complete a task: terminal and immutable from now on. Of any number of racing ends exactly one wins.
+
+        Args:
+            task_id: the task's id.
+            result: an object, kept byte for byte; one whose ``isError`` is true completes the task all the same.
+            status_message: the last message for people; None clears it.
+            **options: ``expected_revision``, ``unless_cancelation_requested``.
+
+        Returns:
+            The record after the change.
+
+        Raises:
+            InvalidArgumentError: the result, the id or an option is malformed.
+            NotFoundError: no such task, or it expired.
+            InvalidStateError: ``task_terminal``, ``cancelation_requested``.
+            ConflictError: the revision is another.
+            LimitExceededError: a payload is too large or too deep.
+
+        Source: ``taskhold_manager_complete_task``.
+        """
+        client = self._client or await self._opened()
+        return await client.complete_task_async(task_id, result, status_message, **options)
+
+    async def complete_task_json(
+        self, task_id: str, result: Payload, status_message: str | None = None, **options: Unpack[TransitionOptions]
+    ) -> str:
+        """As :meth:`complete_task`; gives the text."""
+        client = self._client or await self._opened()
+        return await client.complete_task_json_async(task_id, result, status_message, **options)
+
+    async def fail_task(
+        self, task_id: str, failure: Payload, status_message: str | None = None, **options: Unpack[TransitionOptions]
+    ) -> TaskRecord:
+        """Fail a task with an error that the client sees: terminal and immutable from now on.
+
+        This is for JSON-RPC errors; a tool that ran and reports an error has completed.
+
+        Args:
+            task_id: the task's id.
+            failure: a JSON-RPC error object: integer ``code``, string ``message``, optional ``data``.
+            status_message: the last message for people; None clears it.
+            **options: ``expected_revision``, ``unless_cancelation_requested``.
+
+        Returns:
+            The record after the change.
+
+        Raises:
+            As :meth:`complete_task`.
+
+        Source: ``taskhold_manager_fail_task``.
+        """
+        client = self._client or await self._opened()
+        return await client.fail_task_async(task_id, failure, status_message, **options)
+
+    async def fail_task_json(
+        self, task_id: str, failure: Payload, status_message: str | None = None, **options: Unpack[TransitionOptions]
+    ) -> str:
+        """As :meth:`fail_task`; gives the text."""
+        client = self._client or await self._opened()
+        return await client.fail_task_json_async(task_id, failure, status_message, **options)
+
+    async def cancel_task(
+        self, task_id: str, status_message: str | None = None, **options: Unpack[TransitionOptions]
+    ) -> TaskRecord:
+        """Mark a task as cancelled: terminal and immutable from now on. The worker decides this, a client only asks.
+
+        Args:
+            task_id: the task's id.
+            status_message: the last message for people; None clears it.
+            **options: ``expected_revision``, ``unless_cancelation_requested``.
+
+        Returns:
+            The record after the change.
+
+        Raises:
+            As :meth:`complete_task`.
+
+        Source: ``taskhold_manager_cancel_task``.
+        """
+        client = self._client or await self._opened()
+        return await client.cancel_task_async(task_id, status_message, **options)
+
+    async def cancel_task_json(
+        self, task_id: str, status_message: str | None = None, **options: Unpack[TransitionOptions]
+    ) -> str:
+        """As :meth:`cancel_task`; gives the text."""
+        client = self._client or await self._opened()
+        return await client.cancel_task_json_async(task_id, status_message, **options)
+
+    async def take_task_input_responses(self, task_id: str, **options: Unpack[TransitionOptions]) -> JsonObject:
+        """Take the answers that the client gave: returns and clears them in one step, so that each is taken once.
+
+        Args:
+            task_id: the task's id.
+            **options: ``expected_revision``, ``unless_cancelation_requested``.
+
+        Returns:
+            The answers by the keys of their requests; ``{}`` when there are none.
+
+        Raises:
+            NotFoundError: no such task, or it expired.
+            InvalidStateError: ``cancelation_requested``.
+            ConflictError: the revision is another.
+            InvalidArgumentError: the id or an option is malformed.
+
+        Source: ``taskhold_manager_take_task_input_responses``.
+        """
+        client = self._client or await self._opened()
+        return await client.take_task_input_responses_async(task_id, **options)
+
+    async def take_task_input_responses_json(self, task_id: str, **options: Unpack[TransitionOptions]) -> str:
+        """As :meth:`take_task_input_responses`; gives the text."""
+        client = self._client or await self._opened()
+        return await client.take_task_input_responses_json_async(task_id, **options)
+
+    async def is_task_cancelation_requested(self, task_id: str) -> bool:
+        """Tell whether a client has asked for the cancelation of a task; it stays so after the task's end.
+
+        Raises:
+            NotFoundError: no such task, or it expired.
+            InvalidArgumentError: the id is malformed.
+
+        Source: ``taskhold_manager_is_task_cancelation_requested``.
+        """
+        client = self._client or await self._opened()
+        return await client.is_task_cancelation_requested_async(task_id)
+
+    async def wait_task(self, task_id: str, seen_revision: int = 0, timeout: Timeout = None) -> TaskRecord:
+        """Wait until a task's revision is greater than the one seen; Ctrl-C interrupts the wait.
+
+        Args:
+            task_id: the task's id.
+            seen_revision: the revision seen last; 0 for any.
+            timeout: longest wait in real time, seconds or a timedelta; None waits without end, 0 looks and returns.
+
+        Returns:
+            The record as it is now.
+
+        Raises:
+            TimeoutError: the revision is still the one seen.
+            NotFoundError: no such task, or it expired, also during the wait.
+            ClosedError: the manager was closed meanwhile.
+            InvalidArgumentError: the id is malformed.
+
+        Source: ``taskhold_manager_wait_task``.
+        """
+        client = self._client or await self._opened()
+        return await client.wait_task_async(task_id, seen_revision, timeout)
+
+    async def wait_task_json(self, task_id: str, seen_revision: int = 0, timeout: Timeout = None) -> str:
+        """As :meth:`wait_task`; gives the text."""
+        client = self._client or await self._opened()
+        return await client.wait_task_json_async(task_id, seen_revision, timeout)
+
+    async def list_tasks(self, **params: Unpack[TaskListOptions]) -> TaskPage:
+        """List tasks for operators, oldest first. Never for clients: nobody's authorization is checked.
+
+        Args:
+            **params: ``status``, ``endpoint``, ``authorization_partition`` (None: the anonymous one) as filters;
+                ``page_size`` 1 to 1000 (100), ``page_token`` from the page before; ``include_payload`` (False).
+
+        Returns:
+            A page; a full walk meets every task that stays meanwhile, each once.
+
+        Raises:
+            InvalidArgumentError: ``invalid_page_token``, or a parameter is malformed or unknown.
+
+        Source: ``taskhold_manager_list_tasks``.
+        """
+        client = self._client or await self._opened()
+        return await client.list_tasks_async(**params)
+
+    async def list_tasks_json(self, **params: Unpack[TaskListOptions]) -> str:
+        """As :meth:`list_tasks`; gives the text."""
+        client = self._client or await self._opened()
+        return await client.list_tasks_json_async(**params)
+
+    async def find_authorized_task(self, endpoint: str, partition: str | None, task_id: str) -> TaskRecord | None:
+        """Find a task that the caller may see. Unknown, expired and foreign tasks give the same answer.
+
+        Args:
+            endpoint: the endpoint that the request came to.
+            partition: the authorization partition of the caller; None is the anonymous one, and another than "".
+            task_id: the task's id.
+
+        Returns:
+            The record, or None. Only its ``task`` may reach the client.
+
+        Raises:
+            InvalidArgumentError: an argument is malformed.
+
+        Source: ``taskhold_manager_find_authorized_task``.
+        """
+        client = self._client or await self._opened()
+        return await client.find_authorized_task_async(endpoint, partition, task_id)
+
+    async def find_authorized_task_json(self, endpoint: str, partition: str | None, task_id: str) -> str | None:
+        """As :meth:`find_authorized_task`; gives the text."""
+        client = self._client or await self._opened()
+        return await client.find_authorized_task_json_async(endpoint, partition, task_id)
+
+    async def update_task(
+        self,
+        endpoint: str,
+        partition: str | None,
+        task_id: str,
+        input_responses: Payload,
+        **options: Unpack[TransitionOptions],
+    ) -> UpdateOutcome:
+        """Accept a client's answers to input requests (``tasks/update``).
+
+        An answer counts when its key is outstanding and its shape matches; every other one is ignored without a
+        trace. A working or terminal task is left alone: that is fine too.
+
+        Args:
+            endpoint: the endpoint that the request came to.
+            partition: the authorization partition of the caller; None is the anonymous one.
+            task_id: the task's id.
+            input_responses: an object: answers by the keys of their requests.
+            **options: ``expected_revision``, ``unless_cancelation_requested``.
+
+        Returns:
+            Which answers counted; for the host, not for the client.
+
+        Raises:
+            NotFoundError: unknown, expired or not the caller's.
+            InvalidStateError: ``cancelation_requested``.
+            ConflictError: the revision is another.
+            InvalidArgumentError: an argument is malformed.
+            LimitExceededError: a payload is too large or too deep.
+
+        Source: ``taskhold_manager_update_task``.
+        """
+        client = self._client or await self._opened()
+        return await client.update_task_async(endpoint, partition, task_id, input_responses, **options)
+
+    async def update_task_json(
+        self,
+        endpoint: str,
+        partition: str | None,
+        task_id: str,
+        input_responses: Payload,
+        **options: Unpack[TransitionOptions],
+    ) -> str:
+        """As :meth:`update_task`; gives the text."""
+        client = self._client or await self._opened()
+        return await client.update_task_json_async(endpoint, partition, task_id, input_responses, **options)
+
+    async def request_task_cancelation(self, endpoint: str, partition: str | None, task_id: str) -> None:
+        """Record that a client asks for a task's cancelation (``tasks/cancel``). The worker decides about it.
+
+        Asking again, or for a terminal task, is fine and changes nothing.
+
+        Raises:
+            NotFoundError: unknown, expired or not the caller's.
+            InvalidArgumentError: an argument is malformed.
+
+        Source: ``taskhold_manager_request_task_cancelation``.
+        """
+        client = self._client or await self._opened()
+        return await client.request_task_cancelation_async(endpoint, partition, task_id)
+
+    async def render_task(
+        self, endpoint: str, partition: str | None, task_id: str, rendering: int, **options: Unpack[RenderOptions]
+    ) -> Revisioned[JsonObject]:
+        """Render a task as a client gets it.
+
+        Args:
+            endpoint: the endpoint of the client.
+            partition: the authorization partition of the client; None is the anonymous one.
+            task_id: the task's id.
+            rendering: a :class:`Rendering`.
+            **options: ``client_capabilities`` (checked as in a request, if given), ``subscription_id`` (goes into
+                the notification's ``_meta``).
+
+        Returns:
+            What the client gets, and the revision that it shows, from one reading.
+
+        Raises:
+            NotFoundError: unknown, expired or not the caller's.
+            InvalidStateError: ``undeliverable``: the task asks for input that it did not declare, or that the
+                client has no capability for.
+            InvalidArgumentError: an argument is malformed.
+
+        Source: ``taskhold_manager_render_task``.
+        """
+        client = self._client or await self._opened()
+        return await client.render_task_async(endpoint, partition, task_id, rendering, **options)
+
+    async def render_task_json(
+        self, endpoint: str, partition: str | None, task_id: str, rendering: int, **options: Unpack[RenderOptions]
+    ) -> Revisioned[str]:
+        """As :meth:`render_task`; gives the text."""
+        client = self._client or await self._opened()
+        return await client.render_task_json_async(endpoint, partition, task_id, rendering, **options)
+
+    async def handle_request(
+        self, endpoint: str, partition: str | None, request: Payload, *, client_capabilities: Payload = None
+    ) -> JsonObject | None:
+        """Answer one JSON-RPC request of the extension: ``tasks/get``, ``tasks/update`` or ``tasks/cancel``.
+
+        Whatever the request is, the answer is a whole JSON-RPC response, be it an error.
+
+        Args:
+            endpoint: the endpoint that the request came to.
+            partition: the authorization partition of the caller; None is the anonymous one.
+            request: the request as it came; bytes need not even be UTF-8.
+            client_capabilities: what the client has declared; None takes it from the request's ``_meta``.
+
+        Returns:
+            The response, or None for a notification.
+
+        Raises:
+            InvalidArgumentError: an argument around the request is malformed.
+            UnavailableError: the storage failed; ``response`` is a JSON-RPC response that is ready to be sent.
+            CorruptError: a stored row cannot be read.
+
+        Source: ``taskhold_manager_handle_request``.
+        """
+        client = self._client or await self._opened()
+        return await client.handle_request_async(endpoint, partition, request, client_capabilities=client_capabilities)
+
+    async def handle_request_json(
+        self, endpoint: str, partition: str | None, request: Payload, *, client_capabilities: Payload = None
+    ) -> str | None:
+        """As :meth:`handle_request`; gives the text."""
+        client = self._client or await self._opened()
+        return await client.handle_request_json_async(
+            endpoint, partition, request, client_capabilities=client_capabilities
+        )
+
+    async def publish_task_changed(self, task_id: str) -> None:
         """Announce that a task changed, as the manager does by itself after each change it makes.
 
         Raises:
@@ -624,22 +1052,5 @@ class TaskManager(StoreClient):
 
         Source: ``taskhold_manager_publish_task_changed``.
         """
-        self._do(lib.taskhold_manager_publish_task_changed, text(task_id))
-
-    publish_task_changed_async = asynchronous(publish_task_changed)
-
-    def open_events(self, capacity: int = 1024) -> Events:
-        """Open a queue of the changes of all tasks under this manager's name, also by other processes.
-
-        Args:
-            capacity: most events that wait in the queue, at least 1.
-
-        Raises:
-            InvalidArgumentError: ``capacity`` is out of range.
-
-        Source: ``taskhold_manager_open_events``.
-        """
-        size: Any = _native.uint32(capacity, "capacity")
-        return Events(_native.call_handle(lib.taskhold_manager_open_events, self._token, size))
-
-    open_events_async = asynchronous(open_events)
+        client = self._client or await self._opened()
+        return await client.publish_task_changed_async(task_id)

@@ -1,19 +1,18 @@
-"""The session store: MCP sessions, admitted up to a limit and replaced by compare-and-set."""
+"""The session store: MCP sessions, admitted up to a limit and replaced by compare-and-set.
+
+Written by generate.py from _sessions.py.
+"""
 
 from __future__ import annotations
 
-from typing import Self, Unpack
+from typing import Unpack, cast
 
-from ._handles import asynchronous, parsed, parsed_or_none
-from ._json import composed, payload
-from ._native import lib, optional_text, text
-from .store import StoreClient, StoreLike, opened
-from .types import ExpiredSession, JsonObject, Payload, Session, SessionOptions, SessionStoreOptions
-
-_SESSION_PAYLOADS = frozenset({"session_context"})
+from ._decode import loads
+from ._sessions import AsyncSessionStoreCalls, SessionStoreCalls
+from .types import ExpiredSession, JsonObject, Payload, Session, SessionOptions
 
 
-class SessionStore(StoreClient):
+class SessionStore(SessionStoreCalls):
     """A store of MCP sessions: it admits and finds them, and replaces them by compare-and-set.
 
     >>> sessions = SessionStore()
@@ -24,44 +23,22 @@ class SessionStore(StoreClient):
     False
     """
 
-    _close = lib.taskhold_session_store_close
-
-    def __init__(self, store: StoreLike = None, **options: Unpack[SessionStoreOptions]) -> None:
-        """Open a session store.
-
-        Args:
-            store: where the sessions live: a :class:`Store`, its URL or path, or None for a private one in memory.
-            **options: ``name`` ("default"; session stores with one name over one store share their sessions),
-                ``idle_timeout_ms`` (86400000; 0: never), ``concurrent_session_limit`` (8192; 0: none),
-                ``initialization_timeout_ms`` (60000; 0: off), ``keep_expired`` (0: how many expired sessions are
-                kept for :meth:`take_expired`).
-
-        Raises:
-            InvalidArgumentError: an option is malformed or unknown, or the URL is of no known form.
-            UnsupportedError: this build has no such backend.
-            UnavailableError: the storage failed.
-
-        Source: ``taskhold_session_store_open``.
-        """
-        self._open_over(store, lib.taskhold_session_store_open, options)
-
-    @classmethod
-    async def open_async(cls, store: StoreLike = None, **options: Unpack[SessionStoreOptions]) -> Self:
-        """Open a session store without blocking the loop; arguments as for the class."""
-        return await opened(store, lambda: cls(store, **options))
-
-    def options_json(self) -> str:
+    def options(self) -> JsonObject:
         """The options that the session store works with, defaults filled in, with the library's names.
 
         Source: ``taskhold_session_store_options``.
         """
-        return self._text(lib.taskhold_session_store_options)
+        return cast(JsonObject, loads(self.options_json()))
 
-    options = parsed(options_json, JsonObject)
-    options_async = asynchronous(options)
-    options_json_async = asynchronous(options_json)
+    async def options_async(self) -> JsonObject:
+        """As :meth:`options`, on asyncio."""
+        return await self._made(lambda: self.options())
 
-    def create_json(self, endpoint: str, **creation: Unpack[SessionOptions]) -> str | None:
+    async def options_json_async(self) -> str:
+        """As :meth:`options_json`, on asyncio."""
+        return await self._made(lambda: self.options_json())
+
+    def create(self, endpoint: str, **creation: Unpack[SessionOptions]) -> Session | None:
         """Create and admit a session: new, not initialized, version 0.
 
         Args:
@@ -79,17 +56,18 @@ class SessionStore(StoreClient):
 
         Source: ``taskhold_session_store_create``.
         """
-        return self._text_or_none(
-            lib.taskhold_session_store_create,
-            text(endpoint),
-            composed(creation, _SESSION_PAYLOADS) if creation else None,
-        )
+        text = self.create_json(endpoint, **creation)
+        return None if text is None else cast(Session, loads(text))
 
-    create = parsed_or_none(create_json, Session)
-    create_async = asynchronous(create)
-    create_json_async = asynchronous(create_json)
+    async def create_async(self, endpoint: str, **creation: Unpack[SessionOptions]) -> Session | None:
+        """As :meth:`create`, on asyncio."""
+        return await self._made(lambda: self.create(endpoint, **creation))
 
-    def find_by_session_id_json(self, session_id: str) -> str | None:
+    async def create_json_async(self, endpoint: str, **creation: Unpack[SessionOptions]) -> str | None:
+        """As :meth:`create_json`, on asyncio."""
+        return await self._made(lambda: self.create_json(endpoint, **creation))
+
+    def find_by_session_id(self, session_id: str) -> Session | None:
         """Find a session by its id.
 
         Returns:
@@ -100,13 +78,18 @@ class SessionStore(StoreClient):
 
         Source: ``taskhold_session_store_find_by_session_id``.
         """
-        return self._text_or_none(lib.taskhold_session_store_find_by_session_id, text(session_id))
+        text = self.find_by_session_id_json(session_id)
+        return None if text is None else cast(Session, loads(text))
 
-    find_by_session_id = parsed_or_none(find_by_session_id_json, Session)
-    find_by_session_id_async = asynchronous(find_by_session_id)
-    find_by_session_id_json_async = asynchronous(find_by_session_id_json)
+    async def find_by_session_id_async(self, session_id: str) -> Session | None:
+        """As :meth:`find_by_session_id`, on asyncio."""
+        return await self._made(lambda: self.find_by_session_id(session_id))
 
-    def find_authorized_session_json(self, endpoint: str, partition: str | None, session_id: str) -> str | None:
+    async def find_by_session_id_json_async(self, session_id: str) -> str | None:
+        """As :meth:`find_by_session_id_json`, on asyncio."""
+        return await self._made(lambda: self.find_by_session_id_json(session_id))
+
+    def find_authorized_session(self, endpoint: str, partition: str | None, session_id: str) -> Session | None:
         """Find a session that the caller may use. Unknown, expired and foreign sessions give the same answer.
 
         Args:
@@ -122,18 +105,153 @@ class SessionStore(StoreClient):
 
         Source: ``taskhold_session_store_find_authorized_session``.
         """
-        return self._text_or_none(
-            lib.taskhold_session_store_find_authorized_session,
-            text(endpoint),
-            optional_text(partition),
-            text(session_id),
-        )
+        text = self.find_authorized_session_json(endpoint, partition, session_id)
+        return None if text is None else cast(Session, loads(text))
 
-    find_authorized_session = parsed_or_none(find_authorized_session_json, Session)
-    find_authorized_session_async = asynchronous(find_authorized_session)
-    find_authorized_session_json_async = asynchronous(find_authorized_session_json)
+    async def find_authorized_session_async(
+        self, endpoint: str, partition: str | None, session_id: str
+    ) -> Session | None:
+        """As :meth:`find_authorized_session`, on asyncio."""
+        return await self._made(lambda: self.find_authorized_session(endpoint, partition, session_id))
 
-    def replace(self, expected: Payload, updated: Payload) -> bool:
+    async def find_authorized_session_json_async(
+        self, endpoint: str, partition: str | None, session_id: str
+    ) -> str | None:
+        """As :meth:`find_authorized_session_json`, on asyncio."""
+        return await self._made(lambda: self.find_authorized_session_json(endpoint, partition, session_id))
+
+    async def replace_async(self, expected: Payload, updated: Payload) -> bool:
+        """As :meth:`replace`, on asyncio."""
+        return await self._made(lambda: self.replace(expected, updated))
+
+    async def delete_by_session_id_async(self, session_id: str) -> None:
+        """As :meth:`delete_by_session_id`, on asyncio."""
+        return await self._made(lambda: self.delete_by_session_id(session_id))
+
+    async def pin_async(self, session_id: str) -> bool:
+        """As :meth:`pin`, on asyncio."""
+        return await self._made(lambda: self.pin(session_id))
+
+    async def unpin_async(self, session_id: str) -> None:
+        """As :meth:`unpin`, on asyncio."""
+        return await self._made(lambda: self.unpin(session_id))
+
+    def take_expired(self) -> list[ExpiredSession]:
+        """Take the sessions that this process removed because they expired, each once.
+
+        Returns:
+            The last ``keep_expired`` ones; release what you kept beside them.
+
+        Source: ``taskhold_session_store_take_expired``.
+        """
+        return cast(list[ExpiredSession], loads(self.take_expired_json()))
+
+    async def take_expired_async(self) -> list[ExpiredSession]:
+        """As :meth:`take_expired`, on asyncio."""
+        return await self._made(lambda: self.take_expired())
+
+    async def take_expired_json_async(self) -> str:
+        """As :meth:`take_expired_json`, on asyncio."""
+        return await self._made(lambda: self.take_expired_json())
+
+
+class AsyncSessionStore(AsyncSessionStoreCalls):
+    """A store of MCP sessions for asyncio: :class:`SessionStore` with the same methods, each to be awaited.
+
+    >>> import asyncio
+    >>> async def main():
+    ...     async with AsyncSessionStore() as sessions:
+    ...         session = await sessions.create("/mcp")
+    ...         return await sessions.find_by_session_id(session["sessionId"]) == session
+    >>> asyncio.run(main())
+    True
+    """
+
+    _opens = SessionStore
+
+    async def options(self) -> JsonObject:
+        """The options that the session store works with, defaults filled in, with the library's names.
+
+        Source: ``taskhold_session_store_options``.
+        """
+        client = self._client or await self._opened()
+        return await client.options_async()
+
+    async def options_json(self) -> str:
+        """As :meth:`options`; gives the text."""
+        client = self._client or await self._opened()
+        return await client.options_json_async()
+
+    async def create(self, endpoint: str, **creation: Unpack[SessionOptions]) -> Session | None:
+        """Create and admit a session: new, not initialized, version 0.
+
+        Args:
+            endpoint: the endpoint that the session belongs to, at most 1024 bytes.
+            **creation: ``session_id`` (1 to 1024 visible ASCII characters; else a random one is made),
+                ``authorization_partition`` (the user that it is bound to), ``session_context`` (an object).
+
+        Returns:
+            The session, or None when it is declined because the limit is reached.
+
+        Raises:
+            InvalidArgumentError: an argument is malformed.
+            ConflictError: ``session_id_in_use``.
+            LimitExceededError: the context is too large or too deep.
+
+        Source: ``taskhold_session_store_create``.
+        """
+        client = self._client or await self._opened()
+        return await client.create_async(endpoint, **creation)
+
+    async def create_json(self, endpoint: str, **creation: Unpack[SessionOptions]) -> str | None:
+        """As :meth:`create`; gives the text."""
+        client = self._client or await self._opened()
+        return await client.create_json_async(endpoint, **creation)
+
+    async def find_by_session_id(self, session_id: str) -> Session | None:
+        """Find a session by its id.
+
+        Returns:
+            The session, or None when there is none or it expired.
+
+        Raises:
+            InvalidArgumentError: the id is malformed.
+
+        Source: ``taskhold_session_store_find_by_session_id``.
+        """
+        client = self._client or await self._opened()
+        return await client.find_by_session_id_async(session_id)
+
+    async def find_by_session_id_json(self, session_id: str) -> str | None:
+        """As :meth:`find_by_session_id`; gives the text."""
+        client = self._client or await self._opened()
+        return await client.find_by_session_id_json_async(session_id)
+
+    async def find_authorized_session(self, endpoint: str, partition: str | None, session_id: str) -> Session | None:
+        """Find a session that the caller may use. Unknown, expired and foreign sessions give the same answer.
+
+        Args:
+            endpoint: the endpoint that the request came to.
+            partition: the authorization partition of the caller; None is the anonymous one.
+            session_id: the session's id.
+
+        Returns:
+            The session, or None.
+
+        Raises:
+            InvalidArgumentError: an argument is malformed.
+
+        Source: ``taskhold_session_store_find_authorized_session``.
+        """
+        client = self._client or await self._opened()
+        return await client.find_authorized_session_async(endpoint, partition, session_id)
+
+    async def find_authorized_session_json(self, endpoint: str, partition: str | None, session_id: str) -> str | None:
+        """As :meth:`find_authorized_session`; gives the text."""
+        client = self._client or await self._opened()
+        return await client.find_authorized_session_json_async(endpoint, partition, session_id)
+
+    async def replace(self, expected: Payload, updated: Payload) -> bool:
         """Replace a session only if it has not expired and is stored exactly as expected.
 
         A context with decimals compares by their spelling: go through the ``…_json`` methods then.
@@ -153,11 +271,10 @@ class SessionStore(StoreClient):
 
         Source: ``taskhold_session_store_replace``.
         """
-        return self._flag(lib.taskhold_session_store_replace, payload(expected), payload(updated))
+        client = self._client or await self._opened()
+        return await client.replace_async(expected, updated)
 
-    replace_async = asynchronous(replace)
-
-    def delete_by_session_id(self, session_id: str) -> None:
+    async def delete_by_session_id(self, session_id: str) -> None:
         """Delete a session. One that is not there is fine.
 
         Raises:
@@ -165,11 +282,10 @@ class SessionStore(StoreClient):
 
         Source: ``taskhold_session_store_delete_by_session_id``.
         """
-        self._do(lib.taskhold_session_store_delete_by_session_id, text(session_id))
+        client = self._client or await self._opened()
+        return await client.delete_by_session_id_async(session_id)
 
-    delete_by_session_id_async = asynchronous(delete_by_session_id)
-
-    def pin(self, session_id: str) -> bool:
+    async def pin(self, session_id: str) -> bool:
         """Pin a session: a stream uses it, and it does not expire. Pins are counted and end with this object.
 
         Returns:
@@ -180,11 +296,10 @@ class SessionStore(StoreClient):
 
         Source: ``taskhold_session_store_pin``.
         """
-        return self._flag(lib.taskhold_session_store_pin, text(session_id))
+        client = self._client or await self._opened()
+        return await client.pin_async(session_id)
 
-    pin_async = asynchronous(pin)
-
-    def unpin(self, session_id: str) -> None:
+    async def unpin(self, session_id: str) -> None:
         """Take back one pin of this object. The session's idle time starts at its last unpin.
 
         Raises:
@@ -192,11 +307,10 @@ class SessionStore(StoreClient):
 
         Source: ``taskhold_session_store_unpin``.
         """
-        self._do(lib.taskhold_session_store_unpin, text(session_id))
+        client = self._client or await self._opened()
+        return await client.unpin_async(session_id)
 
-    unpin_async = asynchronous(unpin)
-
-    def take_expired_json(self) -> str:
+    async def take_expired(self) -> list[ExpiredSession]:
         """Take the sessions that this process removed because they expired, each once.
 
         Returns:
@@ -204,8 +318,10 @@ class SessionStore(StoreClient):
 
         Source: ``taskhold_session_store_take_expired``.
         """
-        return self._text(lib.taskhold_session_store_take_expired)
+        client = self._client or await self._opened()
+        return await client.take_expired_async()
 
-    take_expired = parsed(take_expired_json, list[ExpiredSession])
-    take_expired_async = asynchronous(take_expired)
-    take_expired_json_async = asynchronous(take_expired_json)
+    async def take_expired_json(self) -> str:
+        """As :meth:`take_expired`; gives the text."""
+        client = self._client or await self._opened()
+        return await client.take_expired_json_async()

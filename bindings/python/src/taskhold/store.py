@@ -5,17 +5,19 @@ from __future__ import annotations
 import os
 import threading
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, Self, TypeAlias, TypeVar, Unpack
+from typing import TYPE_CHECKING, Any, Self, TypeAlias, TypeVar, Unpack, cast
 
 from . import _native
 from ._async import Pool
-from ._handles import Handle, asynchronous, parsed
+from ._decode import loads
+from ._handles import Handle
+from ._json import Default, optional_payload, payload
 from ._json import options as options_text
 from ._native import lib
 from ._times import milliseconds
-from .types import StoreCheck, StoreOptions, StoreStats
+from .types import Payload, StoreCheck, StoreOptions, StoreStats
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
@@ -164,9 +166,23 @@ class Store(Handle):
         """
         return self._text(lib.taskhold_store_stats)
 
-    stats = parsed(stats_json, StoreStats)
-    stats_async = asynchronous(stats)
-    stats_json_async = asynchronous(stats_json)
+    def stats(self) -> StoreStats:
+        """Tell how the store is filled, for operators. It may visit every record: not for a hot path.
+
+        Raises:
+            UnavailableError: the storage failed.
+
+        Source: ``taskhold_store_stats``.
+        """
+        return cast(StoreStats, loads(self.stats_json()))
+
+    async def stats_async(self) -> StoreStats:
+        """As :meth:`stats`, on asyncio."""
+        return await self._made(self.stats)
+
+    async def stats_json_async(self) -> str:
+        """As :meth:`stats_json`, on asyncio."""
+        return await self._made(self.stats_json)
 
     def check_json(self) -> str:
         """Look through the store, for operators: whether it is sound, and which records cannot be read.
@@ -180,9 +196,25 @@ class Store(Handle):
         """
         return self._text(lib.taskhold_store_check)
 
-    check = parsed(check_json, StoreCheck)
-    check_async = asynchronous(check)
-    check_json_async = asynchronous(check_json)
+    def check(self) -> StoreCheck:
+        """Look through the store, for operators: whether it is sound, and which records cannot be read.
+
+        It reads every record and repairs nothing; what is wrong with the store is in the result.
+
+        Raises:
+            UnavailableError: the storage failed.
+
+        Source: ``taskhold_store_check``.
+        """
+        return cast(StoreCheck, loads(self.check_json()))
+
+    async def check_async(self) -> StoreCheck:
+        """As :meth:`check`, on asyncio."""
+        return await self._made(self.check)
+
+    async def check_json_async(self) -> str:
+        """As :meth:`check_json`, on asyncio."""
+        return await self._made(self.check_json)
 
 
 StoreLike: TypeAlias = Store | str | os.PathLike[str] | None
@@ -191,16 +223,26 @@ StoreLike: TypeAlias = Store | str | os.PathLike[str] | None
 class StoreClient(Handle):
     """What is opened over a store: it remembers where calls are made, and whose time it is."""
 
-    def _open_over(self, store: StoreLike, function: Any, options: Any) -> None:
+    def _open_over(self, store: StoreLike, function: Any, options: Any, default: Default) -> None:
         own = Store(store) if isinstance(store, str | os.PathLike) else None
         over = own or store
         assert not isinstance(over, str | os.PathLike)
         token = _native.call_handle(function, None if over is None else over._token, options_text(options))
+        self._default = default
         self._hold(token, None if over is None else over._pool)
         self._clock = None if over is None else over._clock
         if own is not None:
             # What is opened over a store keeps it.
             own.close()
+
+    def _payload(self, value: Payload) -> bytes:
+        return payload(value, self._default)
+
+    def _optional_payload(self, value: Payload) -> bytes | None:
+        return optional_payload(value, self._default)
+
+    def _options(self, given: Mapping[str, Any], payloads: Collection[str] = ()) -> bytes | None:
+        return options_text(given, self._default, payloads)
 
 
 async def opened(store: StoreLike, opening: Callable[[], T]) -> T:

@@ -15,8 +15,35 @@ T = TypeVar("T")
 
 JsonObject: TypeAlias = dict[str, Any]
 
-# A str or bytes is JSON text and crosses byte for byte; anything else is dumped.
-Payload: TypeAlias = str | bytes | Mapping[str, Any] | Sequence[Any] | int | float | None
+
+class Json:
+    """JSON text that crosses byte for byte, where a value would be dumped.
+
+    >>> Json('{"price": 1.10}')
+    Json('{"price": 1.10}')
+    """
+
+    __slots__ = ("text",)
+
+    def __init__(self, text: str | bytes) -> None:
+        """Mark a text; the library checks that it is JSON when it is used."""
+        self.text = text
+
+    def __repr__(self) -> str:
+        return f"Json({self.text!r})"
+
+    def __eq__(self, other: object) -> bool:
+        return self.text == other.text if isinstance(other, Json) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash((Json, self.text))
+
+
+# A Json, str or bytes is JSON text and crosses byte for byte; anything else is dumped.
+Payload: TypeAlias = Json | str | bytes | Mapping[str, Any] | Sequence[Any] | int | float | None
+
+# A payload that is an object.
+ObjectPayload: TypeAlias = Json | str | bytes | Mapping[str, Any]
 
 # A timedelta of less than a millisecond counts as one.
 Milliseconds: TypeAlias = int | timedelta
@@ -122,7 +149,7 @@ class CreationOptions(TypedDict, total=False):
     """What a task may be created with beside its endpoint and origin."""
 
     authorization_partition: str | None
-    metadata: str | bytes | Mapping[str, Any] | None
+    metadata: ObjectPayload | None
     declared_input_requests: Sequence[str] | None
 
 
@@ -139,21 +166,26 @@ class WorkingOptions(TransitionOptions, total=False):
     withdraw_input_requests: Sequence[str] | None
 
 
-class TaskListOptions(TypedDict, total=False):
-    """Filters and paging of :meth:`taskhold.TaskManager.list_tasks`."""
+class TaskFilters(TypedDict, total=False):
+    """Which tasks :meth:`taskhold.TaskManager.iter_tasks` goes through, and whether with payloads."""
 
     status: TaskStatus | None
     endpoint: str | None
     authorization_partition: str | None
+    include_payload: bool | None
+
+
+class TaskListOptions(TaskFilters, total=False):
+    """Filters and paging of :meth:`taskhold.TaskManager.list_tasks`."""
+
     page_size: int | None
     page_token: str | None
-    include_payload: bool | None
 
 
 class RenderOptions(TypedDict, total=False):
     """Options of :meth:`taskhold.TaskManager.render_task`."""
 
-    client_capabilities: str | bytes | Mapping[str, Any] | None
+    client_capabilities: ObjectPayload | None
     subscription_id: Any
 
 
@@ -201,7 +233,7 @@ class SessionOptions(TypedDict, total=False):
 
     session_id: str | None
     authorization_partition: str | None
-    session_context: str | bytes | Mapping[str, Any] | None
+    session_context: ObjectPayload | None
 
 
 # A2A tasks
@@ -260,16 +292,21 @@ class GetOptions(TypedDict, total=False):
     history_length: int | None
 
 
-class A2AListOptions(TypedDict, total=False):
-    """Filters and paging of :meth:`taskhold.StateProvider.list_tasks`."""
+class A2AFilters(TypedDict, total=False):
+    """Which tasks :meth:`taskhold.StateProvider.iter_tasks` goes through, and how much of each."""
 
     context_id: str | None
     status: str | None
     status_timestamp_after: str | None
-    page_size: int | None
-    page_token: str | None
     history_length: int | None
     include_artifacts: bool | None
+
+
+class A2AListOptions(A2AFilters, total=False):
+    """Filters and paging of :meth:`taskhold.StateProvider.list_tasks`."""
+
+    page_size: int | None
+    page_token: str | None
     include_revisions: bool | None
 
 

@@ -207,6 +207,12 @@ SYSTEMS: dict[str, Any] = {
     "state_provider_open": taskhold.StateProvider,
 }
 
+ASYNC_SYSTEMS: dict[str, Any] = {
+    "manager_open": taskhold.AsyncTaskManager,
+    "session_store_open": taskhold.AsyncSessionStore,
+    "state_provider_open": taskhold.AsyncStateProvider,
+}
+
 LIBRARY: dict[str, Callable[[Arguments], Any]] = {
     "abi_version": lambda a: taskhold.abi_version(),
     "version": lambda a: taskhold.version(),

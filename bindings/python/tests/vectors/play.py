@@ -1,4 +1,6 @@
-"""Plays a case in one of four ways: raw C calls, or the package's methods that give texts, dicts, or coroutines."""
+"""Plays a case in one of four ways: raw C calls, or the package's methods that give texts or dicts, or those for
+asyncio.
+"""
 
 from __future__ import annotations
 
@@ -114,9 +116,9 @@ class Player:
                 return await self.call_method(step, arguments)
             except api.Inexpressible:
                 pass
-        receiver = None if step.on is None else self.handles[step.on]._token
+        receiver = None if step.on is None else token(self.handles[step.on])
         named = arguments.get("clock") if step.function == "store_open" else None
-        clock = None if named is None else self.handles[named]._token
+        clock = None if named is None else token(self.handles[named])
         outcome = raw.call(step.function, receiver, arguments, {"clock": clock})
         if step.opens is not None and outcome.status == "ok":
             assert self.way == "raw", "what the package cannot open is refused"
@@ -160,7 +162,7 @@ class Player:
                 raise api.Inexpressible
             named = api.keywords(arguments.get("options"))
             if self.way == "asyncio":
-                return await api.SYSTEMS[name].open_async(receiver, **named)
+                return await api.ASYNC_SYSTEMS[name](receiver, **named).open()
             return api.SYSTEMS[name](receiver, **named)
         method, positional, keyword = api.METHODS[name](arguments)
         if receiver is None or isinstance(receiver, Token) or kind_of_object(receiver) != kind_of(name):
@@ -168,8 +170,11 @@ class Player:
         needs_text = "" in step.save.values() or OF_TEXT & step.expect.get("out", {}).keys()
         if hasattr(receiver, method + "_json") and (self.way == "text" or needs_text):
             method += "_json"
-        if self.way == "asyncio":
+        if self.way == "asyncio" and not isinstance(receiver, ASYNC):
             method += "_async" if hasattr(receiver, method + "_async") else ""
+        if not hasattr(receiver, method):
+            # The descriptor of a queue: on asyncio there is no use for it.
+            raise api.Inexpressible
         bound = getattr(receiver, method)
         try:
             inspect.signature(bound).bind(*positional, **keyword)
@@ -204,7 +209,21 @@ def lossy(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=lambda one: str(Decimal(one)))
 
 
+ASYNC = (taskhold.AsyncTaskManager, taskhold.AsyncSessionStore, taskhold.AsyncStateProvider, taskhold.AsyncEvents)
+
+
+def token(handle: Any) -> int:
+    """The C handle behind an object."""
+    if isinstance(handle, ASYNC):
+        handle = vars(handle).get("_client") or vars(handle)["_events"]
+    return int(handle._token)
+
+
 _KINDS: dict[type[Any], str] = {
+    taskhold.AsyncTaskManager: "manager",
+    taskhold.AsyncEvents: "events",
+    taskhold.AsyncSessionStore: "session_store",
+    taskhold.AsyncStateProvider: "state_provider",
     taskhold.ManualClock: "clock",
     taskhold.Store: "store",
     taskhold.TaskManager: "manager",
