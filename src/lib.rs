@@ -16,6 +16,7 @@ compile_error!("taskhold must be built with panic = \"unwind\": a panic must not
 compile_error!("taskhold supports 64-bit targets only: a handle is a 64-bit token in a pointer");
 
 mod options;
+mod page_token;
 mod reason;
 mod sync;
 

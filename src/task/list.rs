@@ -1,14 +1,14 @@
-//! The operators' listing: its parameters, its page token and its page. A token carries the place after which
-//! to go on and a digest of the filters, so that it is refused under others; it names no row.
+//! The operators' listing: its parameters and its page.
 
 #![forbid(unsafe_code)]
 
 use std::borrow::Cow;
 
 use super::render;
-use crate::error::{Error, Reason, Result, invalid};
+use crate::error::{Result, invalid};
 use crate::json::{DEFAULT_MAXIMUM_PAYLOAD_BYTES, ObjectWriter};
 use crate::options::Object;
+use crate::page_token::{self, Scope};
 use crate::store::{TaskQuery, TaskStatus, TaskTable};
 use crate::text::Text;
 
@@ -52,58 +52,38 @@ impl<'a> Params<'a> {
         })
     }
 
-    /// A digest of the filters and of the table they are for, the same in every process.
-    fn digest(&self, table_name: &str) -> u64 {
-        let mut digest = Digest::new();
-        digest.add(Some(table_name));
-        digest.add(self.status.map(TaskStatus::name));
-        digest.add(self.endpoint.as_deref());
-        digest.add(self.by_partition.then_some(""));
-        digest.add(self.partition.as_deref());
-        digest.0
+    /// What the pages have in common, in the table `name`.
+    fn scope(&self, name: &str) -> Scope {
+        Scope::new("tasks")
+            .with(Some(name))
+            .with(self.status.map(TaskStatus::name))
+            .with(self.endpoint.as_deref())
+            .with(self.by_partition.then_some(""))
+            .with(self.partition.as_deref())
     }
 }
 
-/// FNV-1a over optional strings, each with its length.
-struct Digest(u64);
-
-impl Digest {
-    fn new() -> Self {
-        Self(0xcbf2_9ce4_8422_2325)
-    }
-
-    fn add(&mut self, part: Option<&str>) {
-        let length = part.map_or(u64::MAX, |part| part.len() as u64);
-        for byte in length.to_be_bytes().into_iter().chain(part.unwrap_or_default().bytes()) {
-            self.0 = (self.0 ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
-        }
-    }
+/// The token of a page that goes on after the task with this sequence number.
+fn page_token(scope: Scope, after: u64) -> String {
+    page_token::encode(scope, &after.to_be_bytes())
 }
 
-const TOKEN_VERSION: &str = "01";
-
-fn page_token(after: u64, digest: u64) -> String {
-    format!("{TOKEN_VERSION}{after:016x}{digest:016x}")
-}
-
-/// The place in a token that was given out under the same filters.
-fn place_of(token: &str, digest: u64) -> Result<u64> {
-    let place = token.get(2..18).and_then(|hex| u64::from_str_radix(hex, 16).ok());
-    // Writing it again leaves one spelling of each token.
-    place
-        .filter(|&after| page_token(after, digest) == token)
-        .ok_or_else(|| Error::new(Reason::InvalidPageToken, "the page token does not belong to this listing"))
+/// The sequence number in a token.
+fn place_of(token: &str, scope: Scope) -> Result<u64> {
+    page_token::decode(token, scope, size_of::<u64>(), |content| {
+        content.try_into().ok().map(u64::from_be_bytes)
+    })
 }
 
 /// One page of the table `name`, oldest first.
 pub(super) fn list_tasks(table: &dyn TaskTable, name: &str, params: Option<&str>) -> Result<Text> {
     let params = Params::parse(params)?;
-    let digest = params.digest(name);
+    let scope = params.scope(name);
     let query = TaskQuery {
         status: params.status,
         endpoint: params.endpoint.as_deref(),
         partition: params.by_partition.then_some(params.partition.as_deref()),
-        after: params.page_token.as_ref().map_or(Ok(0), |token| place_of(token, digest))?,
+        after: params.page_token.as_ref().map_or(Ok(0), |token| place_of(token, scope))?,
         limit: params.page_size,
     };
     let mut text = Text::with_capacity(64);
@@ -117,7 +97,7 @@ pub(super) fn list_tasks(table: &dyn TaskTable, name: &str, params: Option<&str>
     )?;
     drop(records);
     page.array("corrupt").strings(&corrupt);
-    page.plain_string("nextPageToken", &next.map(|after| page_token(after, digest)).unwrap_or_default());
+    page.plain_string("nextPageToken", &next.map(|after| page_token(scope, after)).unwrap_or_default());
     drop(page);
     Ok(text)
 }

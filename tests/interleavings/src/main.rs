@@ -30,6 +30,8 @@ mod ffi;
 mod json;
 #[path = "../../../src/options.rs"]
 mod options;
+#[path = "../../../src/page_token.rs"]
+mod page_token;
 #[path = "../../../src/reason.rs"]
 mod reason;
 #[path = "../../../src/session/mod.rs"]
