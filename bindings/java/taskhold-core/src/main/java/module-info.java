@@ -5,7 +5,7 @@
  * @uses dev.taskhold.spi.NativeBackend the way to call the library
  */
 module dev.taskhold {
-    requires static transitive org.jspecify;
+    requires static org.jspecify;
 
     exports dev.taskhold;
     exports dev.taskhold.spi;

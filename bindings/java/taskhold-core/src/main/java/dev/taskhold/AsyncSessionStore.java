@@ -2,6 +2,7 @@ package dev.taskhold;
 
 import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.Executor;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -10,9 +11,11 @@ import org.jspecify.annotations.Nullable;
  */
 public final class AsyncSessionStore {
     private final SessionStore sessions;
+    private final Executor completion;
 
-    AsyncSessionStore(SessionStore sessions) {
+    AsyncSessionStore(SessionStore sessions, Executor completion) {
         this.sessions = sessions;
+        this.completion = completion;
     }
 
     /**
@@ -23,7 +26,7 @@ public final class AsyncSessionStore {
      * @return the session; empty when it is declined
      */
     public CompletableFuture<Optional<String>> create(String endpoint, @Nullable String creation) {
-        return Background.later(() -> sessions.create(endpoint, creation));
+        return Background.later(() -> sessions.create(endpoint, creation), completion);
     }
 
     /**
@@ -33,7 +36,7 @@ public final class AsyncSessionStore {
      * @return the session
      */
     public CompletableFuture<Optional<String>> findBySessionId(String sessionId) {
-        return Background.later(() -> sessions.findBySessionId(sessionId));
+        return Background.later(() -> sessions.findBySessionId(sessionId), completion);
     }
 
     /**
@@ -44,7 +47,7 @@ public final class AsyncSessionStore {
      * @return whether it was replaced
      */
     public CompletableFuture<Boolean> replace(String expected, String updated) {
-        return Background.later(() -> sessions.replace(expected, updated));
+        return Background.later(() -> sessions.replace(expected, updated), completion);
     }
 
     /**
@@ -54,7 +57,7 @@ public final class AsyncSessionStore {
      * @return the end of the call
      */
     public CompletableFuture<Void> deleteBySessionId(String sessionId) {
-        return Background.laterRun(() -> sessions.deleteBySessionId(sessionId));
+        return Background.laterRun(() -> sessions.deleteBySessionId(sessionId), completion);
     }
 
     /**
@@ -64,7 +67,7 @@ public final class AsyncSessionStore {
      * @return whether it is pinned
      */
     public CompletableFuture<Boolean> pin(String sessionId) {
-        return Background.later(() -> sessions.pin(sessionId));
+        return Background.later(() -> sessions.pin(sessionId), completion);
     }
 
     /**
@@ -74,6 +77,28 @@ public final class AsyncSessionStore {
      * @return the end of the call
      */
     public CompletableFuture<Void> unpin(String sessionId) {
-        return Background.laterRun(() -> sessions.unpin(sessionId));
+        return Background.laterRun(() -> sessions.unpin(sessionId), completion);
+    }
+
+    /**
+     * See {@link SessionStore#findAuthorizedSession}.
+     *
+     * @param endpoint the endpoint that the request came to
+     * @param partition the caller's authorization partition, or null
+     * @param sessionId the session's id
+     * @return the session
+     */
+    public CompletableFuture<Optional<String>> findAuthorizedSession(
+            String endpoint, @Nullable String partition, String sessionId) {
+        return Background.later(() -> sessions.findAuthorizedSession(endpoint, partition, sessionId), completion);
+    }
+
+    /**
+     * See {@link SessionStore#takeExpired}.
+     *
+     * @return the sessions that expired
+     */
+    public CompletableFuture<String> takeExpired() {
+        return Background.later(sessions::takeExpired, completion);
     }
 }

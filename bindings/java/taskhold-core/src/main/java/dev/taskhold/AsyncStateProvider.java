@@ -2,6 +2,7 @@ package dev.taskhold;
 
 import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.Executor;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -10,9 +11,11 @@ import org.jspecify.annotations.Nullable;
  */
 public final class AsyncStateProvider {
     private final StateProvider provider;
+    private final Executor completion;
 
-    AsyncStateProvider(StateProvider provider) {
+    AsyncStateProvider(StateProvider provider, Executor completion) {
         this.provider = provider;
+        this.completion = completion;
     }
 
     /**
@@ -24,7 +27,7 @@ public final class AsyncStateProvider {
      * @return the revision that this save made
      */
     public CompletableFuture<Long> saveTask(@Nullable String owner, String task, @Nullable String options) {
-        return Background.later(() -> provider.saveTask(owner, task, options));
+        return Background.later(() -> provider.saveTask(owner, task, options), completion);
     }
 
     /**
@@ -37,7 +40,7 @@ public final class AsyncStateProvider {
      */
     public CompletableFuture<Optional<Revisioned>> getTask(
             @Nullable String owner, String taskId, @Nullable String params) {
-        return Background.later(() -> provider.getTask(owner, taskId, params));
+        return Background.later(() -> provider.getTask(owner, taskId, params), completion);
     }
 
     /**
@@ -48,7 +51,7 @@ public final class AsyncStateProvider {
      * @return the end of the call
      */
     public CompletableFuture<Void> deleteTask(@Nullable String owner, String taskId) {
-        return Background.laterRun(() -> provider.deleteTask(owner, taskId));
+        return Background.laterRun(() -> provider.deleteTask(owner, taskId), completion);
     }
 
     /**
@@ -59,6 +62,36 @@ public final class AsyncStateProvider {
      * @return one page
      */
     public CompletableFuture<String> listTasks(@Nullable String owner, @Nullable String params) {
-        return Background.later(() -> provider.listTasks(owner, params));
+        return Background.later(() -> provider.listTasks(owner, params), completion);
+    }
+
+    /**
+     * See {@link StateProvider#isTaskActive}.
+     *
+     * @param taskId the task's id
+     * @return whether it is active
+     */
+    public CompletableFuture<Boolean> isTaskActive(String taskId) {
+        return Background.later(() -> provider.isTaskActive(taskId), completion);
+    }
+
+    /**
+     * See {@link StateProvider#isTaskFinalized}.
+     *
+     * @param taskId the task's id
+     * @return whether it is final
+     */
+    public CompletableFuture<Boolean> isTaskFinalized(String taskId) {
+        return Background.later(() -> provider.isTaskFinalized(taskId), completion);
+    }
+
+    /**
+     * See {@link StateProvider#taskLiveness}.
+     *
+     * @param taskId the task's id
+     * @return where it stands
+     */
+    public CompletableFuture<Liveness> taskLiveness(String taskId) {
+        return Background.later(() -> provider.taskLiveness(taskId), completion);
     }
 }

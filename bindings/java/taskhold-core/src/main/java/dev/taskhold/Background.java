@@ -2,8 +2,11 @@ package dev.taskhold;
 
 import java.time.Duration;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.Executor;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.ThreadFactory;
 import java.util.concurrent.ThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
@@ -11,7 +14,8 @@ import java.util.function.Supplier;
 
 /**
  * The platform threads of this package. Native calls that take long run on them, so that none holds the carrier of a
- * virtual thread. They are daemons and end when they have nothing to do.
+ * virtual thread. They are daemons and end when they have nothing to do. No code of a user runs on them: it could wait for a
+ * call that waits for its thread.
  */
 final class Background {
     private static final int WORKERS = Integer.getInteger("taskhold.asyncThreads", 16);
@@ -20,14 +24,53 @@ final class Background {
     /** Runs the asynchronous twins: so many at once, the others wait for their turn. */
     static final ExecutorService POOL = pool("taskhold-async", WORKERS);
 
+    /** Where futures complete unless their user says: where {@link CompletableFuture} itself runs what is asynchronous. */
+    static final Executor COMMON = new CompletableFuture<Void>().defaultExecutor();
+
     private Background() {}
 
-    static <T> CompletableFuture<T> later(Supplier<T> call) {
-        return CompletableFuture.supplyAsync(call, POOL);
+    /** Makes a call on the pool; the future completes on {@code completion}, where what depends on it may take its time. */
+    static <T> CompletableFuture<T> later(Supplier<T> call, Executor completion) {
+        CompletableFuture<T> answer = new CompletableFuture<>();
+        POOL.execute(() -> end(answer, call, completion));
+        return answer;
     }
 
-    static CompletableFuture<Void> laterRun(Runnable call) {
-        return CompletableFuture.runAsync(call, POOL);
+    static CompletableFuture<Void> laterRun(Runnable call, Executor completion) {
+        return later(
+                () -> {
+                    call.run();
+                    return null;
+                },
+                completion);
+    }
+
+    /** Makes a call here and now and completes a future with its outcome on {@code completion}. */
+    static <T> void end(CompletableFuture<T> answer, Supplier<T> call, Executor completion) {
+        try {
+            T value = call.get();
+            on(completion, () -> answer.complete(value));
+        } catch (Throwable failure) {
+            on(completion, () -> answer.completeExceptionally(failure));
+        }
+    }
+
+    /** Runs what may lead to code of the user, never on the thread that is here. */
+    static void on(Executor completion, Runnable end) {
+        try {
+            completion.execute(end);
+        } catch (RejectedExecutionException shutDown) {
+            COMMON.execute(end);
+        }
+    }
+
+    /** Gives what a call on another thread threw, to be thrown here. */
+    static RuntimeException causeOf(ExecutionException failure) {
+        Throwable cause = failure.getCause();
+        if (cause instanceof Error error) {
+            throw error;
+        }
+        return cause instanceof RuntimeException exception ? exception : new IllegalStateException(cause);
     }
 
     /** Makes an executor of at most {@code size} threads. */
@@ -62,6 +105,15 @@ final class Background {
         }
         // A part of a millisecond is a whole one: a short wait must not become a look.
         return (int) timeout.plusNanos(999_999).toMillis();
+    }
+
+    /** Converts a duration to milliseconds; one that is out of range becomes one that the library refuses. */
+    static long millis(Duration duration) {
+        try {
+            return duration.toMillis();
+        } catch (ArithmeticException tooLong) {
+            return duration.isNegative() ? Long.MIN_VALUE : Long.MAX_VALUE;
+        }
     }
 
     /** Converts a timeout to nanoseconds, at most 292 years. */

@@ -26,6 +26,19 @@ public final class Json {
         return Optional.ofNullable(Outcome.text(status, value, error));
     }
 
+    /** Refuses a text that is not one JSON value; {@code key} says where it was to go. */
+    static void check(String json, String key) {
+        try {
+            get(json, "");
+        } catch (TaskholdException.LimitExceeded tooDeep) {
+            // It is too deep for the call that it is for, too, which names its own limit.
+        } catch (TaskholdException.InvalidArgument refusal) {
+            if (!refusal.reason().equals("embedded_nul") || json.indexOf(0) >= 0) {
+                throw TaskholdException.about(key, refusal);
+            }
+        }
+    }
+
     /**
      * Writes a JSON string.
      *

@@ -4,20 +4,22 @@ import java.util.LinkedHashMap;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
-/** Writes one JSON object, member by member. What is set again replaces what was set before. */
+/**
+ * Writes one JSON object, member by member. What is set again replaces what was set before, and null takes it away.
+ */
 final class JsonWriter {
     private final Map<String, String> members = new LinkedHashMap<>();
 
     JsonWriter text(String name, @Nullable String value) {
-        return json(name, value == null ? "null" : Json.quote(value));
+        return set(name, value == null ? null : Json.quote(value));
     }
 
     JsonWriter number(String name, long value) {
-        return json(name, Long.toString(value));
+        return set(name, Long.toString(value));
     }
 
     JsonWriter bool(String name, boolean value) {
-        return json(name, Boolean.toString(value));
+        return set(name, Boolean.toString(value));
     }
 
     JsonWriter texts(String name, Iterable<String> values) {
@@ -25,12 +27,28 @@ final class JsonWriter {
         for (String value : values) {
             list.append(list.length() > 1 ? "," : "").append(Json.quote(value));
         }
-        return json(name, list.append(']').toString());
+        return set(name, list.append(']').toString());
     }
 
-    /** Sets a member to a value that is JSON already. */
-    JsonWriter json(String name, String value) {
-        members.put(name, value);
+    /**
+     * Sets a member to a value that is JSON already. The library reads it as one value, so that no text can smuggle in a
+     * member beside itself.
+     *
+     * @throws TaskholdException.InvalidArgument {@code invalid_json}
+     */
+    JsonWriter json(String name, @Nullable String value) {
+        if (value != null) {
+            Json.check(value, name);
+        }
+        return set(name, value);
+    }
+
+    private JsonWriter set(String name, @Nullable String value) {
+        if (value == null) {
+            members.remove(name);
+        } else {
+            members.put(name, value);
+        }
         return this;
     }
 

@@ -22,7 +22,7 @@ public final class ManualClock implements AutoCloseable {
      * @throws TaskholdException.InvalidArgument if {@code start} is out of range ({@code invalid_value})
      */
     public static ManualClock open(Instant start) {
-        return open(start.toEpochMilli());
+        return open(Background.millis(Duration.ofSeconds(start.getEpochSecond(), start.getNano())));
     }
 
     static ManualClock open(long epochMs) {
@@ -39,7 +39,7 @@ public final class ManualClock implements AutoCloseable {
      *     ({@code invalid_value})
      */
     public void advance(Duration time) {
-        advance(time.toMillis());
+        advance(Background.millis(time));
     }
 
     void advance(long ms) {
@@ -54,7 +54,7 @@ public final class ManualClock implements AutoCloseable {
      * @throws TaskholdException.InvalidArgument if {@code time} leads out of the years 0001 to 9999 ({@code invalid_value})
      */
     public void stepWall(Duration time) {
-        stepWall(time.toMillis());
+        stepWall(Background.millis(time));
     }
 
     void stepWall(long ms) {

@@ -7,6 +7,7 @@ import java.nio.file.Files;
 import java.nio.file.LinkOption;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
+import java.nio.file.StandardOpenOption;
 import java.nio.file.attribute.PosixFilePermission;
 import java.nio.file.attribute.PosixFilePermissions;
 import java.security.MessageDigest;
@@ -14,12 +15,13 @@ import java.security.NoSuchAlgorithmException;
 import java.util.Arrays;
 import java.util.Collections;
 import java.util.HexFormat;
+import java.util.List;
 import java.util.Set;
 
 /**
  * Finds the native library: {@code -Dtaskhold.library}, the environment variable {@code TASKHOLD_LIBRARY}, or the file
  * inside the jar. That one is copied once, under the hash of its content, into a folder that only this user can
- * write: {@code -Dtaskhold.tmpdir}, else a folder in {@code java.io.tmpdir}.
+ * write: {@code -Dtaskhold.tmpdir}, else a folder in {@code java.io.tmpdir}, or a fresh one there when that name is taken.
  */
 final class NativeFile {
     private static final Set<PosixFilePermission> PRIVATE = PosixFilePermissions.fromString("rwx------");
@@ -50,31 +52,69 @@ final class NativeFile {
     }
 
     private static Path extracted() {
-        String resource = "native/" + System.getProperty("os.name") + "-" + System.getProperty("os.arch") + "/" + NAME;
+        String platform = Platform.current();
+        String resource = resource(platform);
         byte[] library;
         try (InputStream in = NativeFile.class.getResourceAsStream(resource)) {
             if (in == null) {
+                List<String> there = Platform.KNOWN.stream()
+                        .filter(other -> NativeFile.class.getResource(resource(other)) != null)
+                        .toList();
                 throw new UnsatisfiedLinkError("tried -Dtaskhold.library: not set; TASKHOLD_LIBRARY: not set; the jar: it has "
-                        + "no " + resource);
+                        + "no library for " + platform + ", only for " + (there.isEmpty() ? "none" : String.join(", ", there)));
             }
             library = in.readAllBytes();
         } catch (IOException failure) {
             throw new UnsatisfiedLinkError("cannot read " + resource + " in the jar: " + failure);
         }
-        Path folder = folder();
+        String chosen = System.getProperty("taskhold.tmpdir");
+        if (chosen != null && !chosen.isEmpty()) {
+            Path folder = Path.of(chosen).toAbsolutePath();
+            try {
+                return copy(library, folder);
+            } catch (IOException | UnsupportedOperationException failure) {
+                throw cannotExtract(folder, failure.toString());
+            }
+        }
+        return extractedAnywhere(library);
+    }
+
+    private static String resource(String platform) {
+        return "native/" + platform + "/" + NAME;
+    }
+
+    /**
+     * Extracts into the folder that this user's processes share, so that the file is there once. Anybody can take that
+     * folder's name in a folder for all; then, and when it goes away meanwhile, this process has a folder of its own.
+     */
+    private static Path extractedAnywhere(byte[] library) {
+        Path temporary = Path.of(System.getProperty("java.io.tmpdir")).toAbsolutePath();
+        String user = System.getProperty("user.name", "");
+        Path shared = temporary.resolve("taskhold-" + user);
+        String why = "there is no user name";
+        // Users without a name are all called "?".
+        if (user.matches("[\\p{L}\\p{N}._@-]+")) {
+            try {
+                return copy(library, shared);
+            } catch (IOException | UnsupportedOperationException refusal) {
+                why = refusal.toString();
+            }
+        }
         try {
-            return copy(library, folder);
+            // Java makes it with a random name, for this user only, and it must not be there yet.
+            Path own = Files.createTempDirectory(temporary, "taskhold-");
+            own.toFile().deleteOnExit();
+            Path file = own.resolve(NAME);
+            file.toFile().deleteOnExit();
+            return Files.write(file, library, StandardOpenOption.CREATE_NEW);
         } catch (IOException failure) {
-            throw new UnsatisfiedLinkError("cannot extract the library into " + folder + ": " + failure
-                    + " (another folder: -Dtaskhold.tmpdir)");
+            throw cannotExtract(shared, why + ", nor into a folder of its own: " + failure);
         }
     }
 
-    private static Path folder() {
-        String chosen = System.getProperty("taskhold.tmpdir");
-        return chosen != null
-                ? Path.of(chosen).toAbsolutePath()
-                : Path.of(System.getProperty("java.io.tmpdir"), "taskhold-" + System.getProperty("user.name"));
+    private static UnsatisfiedLinkError cannotExtract(Path folder, String why) {
+        return new UnsatisfiedLinkError(
+                "cannot extract the library into " + folder + ": " + why + " (another folder: -Dtaskhold.tmpdir)");
     }
 
     /** Puts the library into the folder, unless it is there already. Two processes may do it at once. */

@@ -4,6 +4,7 @@ import static dev.taskhold.Text.utf8;
 
 import java.time.Duration;
 import java.util.Optional;
+import java.util.concurrent.Executor;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -53,12 +54,22 @@ public final class SessionStore implements AutoCloseable {
     }
 
     /**
-     * Gives the same calls as futures, for stores on disk.
+     * Gives the same calls as futures, for stores on disk. They complete on the common pool.
      *
      * @return the asynchronous twin
      */
     public AsyncSessionStore async() {
-        return new AsyncSessionStore(this);
+        return async(Background.COMMON);
+    }
+
+    /**
+     * Gives the same calls as futures, which complete on an executor: there runs what depends on them.
+     *
+     * @param completion where the futures complete
+     * @return the asynchronous twin
+     */
+    public AsyncSessionStore async(Executor completion) {
+        return new AsyncSessionStore(this, completion);
     }
 
     /**
@@ -216,7 +227,7 @@ public final class SessionStore implements AutoCloseable {
          * @return this builder
          */
         public Builder idleTimeout(Duration timeout) {
-            options.number("idleTimeoutMs", timeout.toMillis());
+            options.number("idleTimeoutMs", Background.millis(timeout));
             return this;
         }
 
@@ -238,7 +249,7 @@ public final class SessionStore implements AutoCloseable {
          * @return this builder
          */
         public Builder initializationTimeout(Duration timeout) {
-            options.number("initializationTimeoutMs", timeout.toMillis());
+            options.number("initializationTimeoutMs", Background.millis(timeout));
             return this;
         }
 

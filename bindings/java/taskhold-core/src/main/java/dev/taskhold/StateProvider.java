@@ -4,6 +4,7 @@ import static dev.taskhold.Text.utf8;
 
 import java.time.Duration;
 import java.util.Optional;
+import java.util.concurrent.Executor;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -54,12 +55,22 @@ public final class StateProvider implements AutoCloseable {
     }
 
     /**
-     * Gives the calls as futures, for stores on disk.
+     * Gives the same calls as futures, for stores on disk. They complete on the common pool.
      *
      * @return the asynchronous twin
      */
     public AsyncStateProvider async() {
-        return new AsyncStateProvider(this);
+        return async(Background.COMMON);
+    }
+
+    /**
+     * Gives the same calls as futures, which complete on an executor: there runs what depends on them.
+     *
+     * @param completion where the futures complete
+     * @return the asynchronous twin
+     */
+    public AsyncStateProvider async(Executor completion) {
+        return new AsyncStateProvider(this, completion);
     }
 
     /**
@@ -185,12 +196,12 @@ public final class StateProvider implements AutoCloseable {
      *
      * @param capacity the most events that wait in it, at least 1
      * @return the queue
-     * @throws TaskholdException.InvalidArgument {@code invalid_value}: {@code capacity} is 0
+     * @throws TaskholdException.InvalidArgument {@code invalid_value}: {@code capacity} is 0 or negative
      */
     public TaskEvents openEvents(int capacity) {
         return new TaskEvents(Handle.openOver(
                 handle,
-                (self, out, error) -> Library.ABI.taskhold_state_provider_open_events(self, capacity, out, error),
+                (self, out, error) -> Library.ABI.taskhold_state_provider_open_events(self, Math.max(0, capacity), out, error),
                 Library.ABI::taskhold_events_close));
     }
 
@@ -236,7 +247,7 @@ public final class StateProvider implements AutoCloseable {
          * @return this builder
          */
         public Builder gracePeriod(Duration period) {
-            options.number("gracePeriodMs", period.toMillis());
+            options.number("gracePeriodMs", Background.millis(period));
             return this;
         }
 
@@ -258,7 +269,7 @@ public final class StateProvider implements AutoCloseable {
          * @return this builder
          */
         public Builder finalizedRetention(Duration retention) {
-            options.number("finalizedRetentionMs", retention.toMillis());
+            options.number("finalizedRetentionMs", Background.millis(retention));
             return this;
         }
 

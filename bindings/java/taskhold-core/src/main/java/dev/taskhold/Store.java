@@ -136,7 +136,7 @@ public final class Store implements AutoCloseable {
          * @return this builder
          */
         public Builder busyTimeout(Duration timeout) {
-            options.number("busyTimeoutMs", timeout.toMillis());
+            options.number("busyTimeoutMs", Background.millis(timeout));
             return this;
         }
 

@@ -12,14 +12,15 @@ import java.util.Optional;
 public record TaskEvent(Kind kind, Optional<String> taskId, String json) {
 
     static TaskEvent of(String json) {
-        Kind kind = switch (Json.get(json, "/event").orElse("")) {
+        JsonObject event = JsonObject.of(json);
+        Kind kind = switch (event.text("event").orElse("")) {
             case "changed" -> Kind.CHANGED;
             case "cancelation_requested" -> Kind.CANCELATION_REQUESTED;
             case "finalized" -> Kind.FINALIZED;
             case "lagged" -> Kind.LAGGED;
             default -> Kind.UNKNOWN;
         };
-        return new TaskEvent(kind, Json.get(json, "/taskId"), json);
+        return new TaskEvent(kind, event.text("taskId"), json);
     }
 
     /** What can happen. */

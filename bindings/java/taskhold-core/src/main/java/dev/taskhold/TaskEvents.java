@@ -1,6 +1,8 @@
 package dev.taskhold;
 
+import java.lang.ref.Reference;
 import java.time.Duration;
+import java.util.Objects;
 import java.util.Optional;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ExecutorService;
@@ -42,7 +44,7 @@ public final class TaskEvents implements AutoCloseable, Flow.Publisher<TaskEvent
     /**
      * Takes the next event, or waits for one. Each event goes to one caller.
      *
-     * @param timeout the longest wait, in milliseconds of real time; zero looks and returns
+     * @param timeout the longest wait, real time; zero looks and returns
      * @return the event; empty when none came
      * @throws InterruptedException if this thread is interrupted while it waits; no event is lost by that
      * @throws TaskholdException.Closed {@code closed_while_waiting}: the queue was closed
@@ -57,26 +59,36 @@ public final class TaskEvents implements AutoCloseable, Flow.Publisher<TaskEvent
             if (publisher != null) {
                 throw new IllegalStateException("the events of this queue go to its subscribers");
             }
-            if (pending == null && (timeout.isZero() || timeout.isNegative())) {
-                return take(handle, 0);
+            for (;;) {
+                long rest = deadline - System.nanoTime();
+                if (pending == null && rest <= 0) {
+                    return take(handle, 0);
+                }
+                if (pending == null) {
+                    pending = begin(Duration.ofNanos(rest));
+                }
+                // It may be the wait of a thread that left, and shorter than this one.
+                Optional<TaskEvent> event = pending.get(untilAfter(deadline), TimeUnit.NANOSECONDS);
+                pending = null;
+                if (event.isPresent()) {
+                    return event;
+                }
             }
-            if (pending == null) {
-                Duration rest = Duration.ofNanos(Math.max(0, deadline - System.nanoTime()));
-                pending = waiting.submit(() -> take(handle, Background.timeoutMs(rest)));
-            }
-            Optional<TaskEvent> event = pending.get(untilAfter(deadline), TimeUnit.NANOSECONDS);
-            pending = null;
-            return event;
         } catch (TimeoutException stillWaiting) {
             return Optional.empty();
         } catch (ExecutionException failure) {
             pending = null;
-            throw failure.getCause() instanceof TaskholdException refusal
-                    ? refusal
-                    : new IllegalStateException(failure.getCause());
+            throw Background.causeOf(failure);
         } finally {
             turn.unlock();
         }
+    }
+
+    /** The token alone goes to the other thread: a queue that is forgotten is closed, which ends its wait. */
+    private Future<Optional<TaskEvent>> begin(Duration timeout) {
+        long token = handle.value();
+        int timeoutMs = Background.timeoutMs(timeout);
+        return waiting.submit(() -> take(token, timeoutMs));
     }
 
     /** The native wait ends at the deadline by itself; the grace lets its answer come in first. */
@@ -88,8 +100,18 @@ public final class TaskEvents implements AutoCloseable, Flow.Publisher<TaskEvent
 
     static Optional<TaskEvent> take(Handle handle, int timeoutMs) {
         try {
-            return Optional.of(TaskEvent.of(handle.someText(
-                    (queue, out, error) -> Library.ABI.taskhold_events_next(queue, timeoutMs, out, error))));
+            return take(handle.value(), timeoutMs);
+        } finally {
+            Reference.reachabilityFence(handle);
+        }
+    }
+
+    private static Optional<TaskEvent> take(long token, int timeoutMs) {
+        long[] out = new long[1];
+        long[] error = new long[1];
+        try {
+            int status = Library.ABI.taskhold_events_next(token, timeoutMs, out, error);
+            return Optional.of(TaskEvent.of(Objects.requireNonNull(Outcome.text(status, out, error))));
         } catch (TaskholdException.Timeout nothing) {
             return Optional.empty();
         }
@@ -111,7 +133,9 @@ public final class TaskEvents implements AutoCloseable, Flow.Publisher<TaskEvent
                 events = new SubmissionPublisher<>();
                 publisher = events;
                 SubmissionPublisher<TaskEvent> sink = events;
-                waiting.execute(() -> publish(handle, sink));
+                Future<Optional<TaskEvent>> left = pending;
+                pending = null;
+                waiting.execute(() -> publish(handle, left, sink));
             }
             events.subscribe(subscriber);
         } finally {
@@ -119,14 +143,25 @@ public final class TaskEvents implements AutoCloseable, Flow.Publisher<TaskEvent
         }
     }
 
-    private static void publish(Handle handle, SubmissionPublisher<TaskEvent> sink) {
+    /** A wait that was left over has run on this thread before, and what it took comes first. */
+    private static void publish(
+            Handle handle, @Nullable Future<Optional<TaskEvent>> left, SubmissionPublisher<TaskEvent> sink) {
         try {
+            if (left != null) {
+                left.get().ifPresent(sink::submit);
+            }
             for (;;) {
                 take(handle, FOREVER).ifPresent(sink::submit);
             }
         } catch (TaskholdException.Closed | TaskholdException.InvalidHandle end) {
             sink.close();
-        } catch (TaskholdException failure) {
+        } catch (ExecutionException failure) {
+            if (failure.getCause() instanceof TaskholdException.Closed) {
+                sink.close();
+            } else {
+                sink.closeExceptionally(failure.getCause());
+            }
+        } catch (InterruptedException | RuntimeException | Error failure) {
             sink.closeExceptionally(failure);
         }
     }

@@ -8,6 +8,7 @@ import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
 import java.util.concurrent.ExecutionException;
+import java.util.concurrent.Executor;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import org.jspecify.annotations.Nullable;
@@ -64,12 +65,22 @@ public final class TaskManager implements AutoCloseable {
     }
 
     /**
-     * Gives the same calls as futures, for stores on disk.
+     * Gives the same calls as futures, for stores on disk. They complete on the common pool.
      *
      * @return the asynchronous twin
      */
     public AsyncTaskManager async() {
-        return new AsyncTaskManager(this);
+        return async(Background.COMMON);
+    }
+
+    /**
+     * Gives the same calls as futures, which complete on an executor: there runs what depends on them.
+     *
+     * @param completion where the futures complete
+     * @return the asynchronous twin
+     */
+    public AsyncTaskManager async(Executor completion) {
+        return new AsyncTaskManager(this, completion);
     }
 
     // For workers.
@@ -273,17 +284,15 @@ public final class TaskManager implements AutoCloseable {
         } catch (TimeoutException end) {
             return lastLook(taskId, seenRevision);
         } catch (ExecutionException failure) {
-            throw failure.getCause() instanceof TaskholdException refusal
-                    ? refusal
-                    : new IllegalStateException(failure.getCause());
+            throw Background.causeOf(failure);
         } finally {
             wait.forget();
         }
     }
 
     /**
-     * Waits as {@link #waitTask} does, without a thread. Cancelling the future ends the wait. What depends on the future
-     * runs on a platform thread of this package.
+     * Waits as {@link #waitTask} does, without a thread. Cancelling the future ends the wait. The future completes on the
+     * common pool, or at once; {@link AsyncTaskManager#waitTask} completes on an executor of your choice.
      *
      * @param taskId the task's id
      * @param seenRevision the revision seen last; 0 for any
@@ -291,6 +300,10 @@ public final class TaskManager implements AutoCloseable {
      * @return the record, or the exception that {@link #waitTask} throws
      */
     public CompletableFuture<String> waitTaskAsync(String taskId, long seenRevision, Duration timeout) {
+        return waitTaskAsync(taskId, seenRevision, timeout, Background.COMMON);
+    }
+
+    CompletableFuture<String> waitTaskAsync(String taskId, long seenRevision, Duration timeout, Executor completion) {
         CompletableFuture<String> answer = new CompletableFuture<>();
         try {
             Optional<String> now = look(taskId, seenRevision);
@@ -303,12 +316,12 @@ public final class TaskManager implements AutoCloseable {
         Waits.Wait wait = waits.begin(this, taskId, seenRevision);
         wait.result.copy().orTimeout(Background.nanos(timeout), TimeUnit.NANOSECONDS).whenCompleteAsync(
                 (record, failure) -> {
-                    if (failure == null) {
-                        answer.complete(record);
-                    } else if (unwrapped(failure) instanceof TimeoutException) {
-                        answer.completeAsync(() -> lastLook(taskId, seenRevision), Runnable::run);
+                    if (failure != null && unwrapped(failure) instanceof TimeoutException) {
+                        Background.end(answer, () -> lastLook(taskId, seenRevision), completion);
+                    } else if (failure != null) {
+                        Background.on(completion, () -> answer.completeExceptionally(unwrapped(failure)));
                     } else {
-                        answer.completeExceptionally(unwrapped(failure));
+                        Background.on(completion, () -> answer.complete(record));
                     }
                 },
                 Background.POOL);
@@ -461,7 +474,7 @@ public final class TaskManager implements AutoCloseable {
      * @param endpoint the endpoint that the request came to
      * @param partition the caller's authorization partition, or null
      * @param clientCapabilities a JSON object, what the client has declared; null takes it from the request's {@code _meta}
-     * @param request the request as it came
+     * @param request the request as it came; what is not JSON is answered with the error -32700
      * @return the response; empty for a notification, which executes nothing
      * @throws TaskholdException.InvalidArgument malformed {@code clientCapabilities}
      * @throws TaskholdException.Unavailable the storage failed; {@link TaskholdException#errorJson} has a member
@@ -469,12 +482,32 @@ public final class TaskManager implements AutoCloseable {
      */
     public Optional<String> handleRequest(
             String endpoint, @Nullable String partition, @Nullable String clientCapabilities, String request) {
+        return handle(endpoint, partition, clientCapabilities, Text.request(request));
+    }
+
+    /**
+     * Answers one JSON-RPC request as {@link #handleRequest(String, String, String, String)} does, from the bytes that came:
+     * the body of an HTTP request, whatever is in it.
+     *
+     * @param endpoint the endpoint that the request came to
+     * @param partition the caller's authorization partition, or null
+     * @param clientCapabilities a JSON object, what the client has declared; null takes it from the request's {@code _meta}
+     * @param request the request as it came; what is not JSON in UTF-8 is answered with the error -32700
+     * @return the response; empty for a notification, which executes nothing
+     * @throws TaskholdException as {@link #handleRequest(String, String, String, String)}
+     */
+    public Optional<String> handleRequest(
+            String endpoint, @Nullable String partition, @Nullable String clientCapabilities, byte[] request) {
+        return handle(endpoint, partition, clientCapabilities, Text.request(request));
+    }
+
+    private Optional<String> handle(
+            String endpoint, @Nullable String partition, @Nullable String clientCapabilities, byte[] request) {
         byte[] endpointText = utf8(endpoint);
         byte[] partitionText = utf8(partition);
         byte[] capabilities = utf8(clientCapabilities);
-        byte[] requestText = utf8(request);
         return Optional.ofNullable(handle.text((self, out, error) -> Library.ABI.taskhold_manager_handle_request(
-                self, endpointText, partitionText, capabilities, requestText, out, error)));
+                self, endpointText, partitionText, capabilities, request, out, error)));
     }
 
     // Events.
@@ -497,7 +530,7 @@ public final class TaskManager implements AutoCloseable {
      *
      * @param capacity the most events that wait in it, at least 1
      * @return the queue
-     * @throws TaskholdException.InvalidArgument {@code invalid_value}: {@code capacity} is 0
+     * @throws TaskholdException.InvalidArgument {@code invalid_value}: {@code capacity} is 0 or negative
      */
     public TaskEvents openEvents(int capacity) {
         return new TaskEvents(openQueue(capacity));
@@ -506,7 +539,7 @@ public final class TaskManager implements AutoCloseable {
     Handle openQueue(int capacity) {
         return Handle.openOver(
                 handle,
-                (self, out, error) -> Library.ABI.taskhold_manager_open_events(self, capacity, out, error),
+                (self, out, error) -> Library.ABI.taskhold_manager_open_events(self, Math.max(0, capacity), out, error),
                 Library.ABI::taskhold_events_close);
     }
 
@@ -564,7 +597,7 @@ public final class TaskManager implements AutoCloseable {
          * @return this builder
          */
         public Builder taskTimeToLive(Duration time) {
-            options.number("taskTimeToLiveMs", time.toMillis());
+            options.number("taskTimeToLiveMs", Background.millis(time));
             return this;
         }
 
@@ -575,7 +608,7 @@ public final class TaskManager implements AutoCloseable {
          * @return this builder
          */
         public Builder pollInterval(Duration interval) {
-            options.number("pollIntervalMs", interval.toMillis());
+            options.number("pollIntervalMs", Background.millis(interval));
             return this;
         }
 

@@ -19,7 +19,7 @@ public class TaskholdException extends RuntimeException {
     private final String errorJson;
 
     TaskholdException(Status status, String reason, String message, String errorJson) {
-        super(reason + ": " + message);
+        super(shown(reason, message, errorJson));
         this.status = status;
         this.reason = reason;
         this.errorJson = errorJson;
@@ -59,7 +59,7 @@ public class TaskholdException extends RuntimeException {
      * @return its name, if there is one
      */
     public final Optional<String> key() {
-        return Json.get(errorJson, "/key");
+        return JsonObject.of(errorJson).text("key");
     }
 
     /**
@@ -68,7 +68,13 @@ public class TaskholdException extends RuntimeException {
      * @return the bound, if there is one
      */
     public final OptionalLong limit() {
-        return Json.get(errorJson, "/limit").map(Long::parseLong).map(OptionalLong::of).orElse(OptionalLong.empty());
+        return JsonObject.of(errorJson).someNumber("limit");
+    }
+
+    /** The text for people and logs: reason, message and the key at fault, which may be what somebody sent. */
+    private static String shown(String reason, String message, String errorJson) {
+        String key = JsonObject.of(errorJson).find("key");
+        return reason + ": " + message + (key == null ? "" : " (" + key.substring(1, key.length() - 1) + ")");
     }
 
     /** An argument is malformed; the call cannot succeed as it stands. */
@@ -191,8 +197,9 @@ public class TaskholdException extends RuntimeException {
     /** Makes the exception for a call that failed in the library. */
     static TaskholdException of(int code, @Nullable String errorJson) {
         String json = errorJson == null ? "{}" : errorJson;
-        String reason = Json.get(json, "/reason").orElse("unknown");
-        String message = Json.get(json, "/message").orElse("the call failed with status " + code);
+        JsonObject error = JsonObject.of(json);
+        String reason = error.text("reason").orElse("unknown");
+        String message = error.text("message").orElse("the call failed with status " + code);
         return of(Status.of(code), reason, message, json);
     }
 
@@ -204,6 +211,19 @@ public class TaskholdException extends RuntimeException {
                 .text("message", message)
                 .toString();
         return of(status, reason, message, json);
+    }
+
+    /** Says of a refusal which member it is about. */
+    static TaskholdException about(String key, TaskholdException refusal) {
+        JsonObject error = JsonObject.of(refusal.errorJson);
+        String message = error.text("message").orElse("");
+        String json = new JsonWriter()
+                .text("status", refusal.status.name().toLowerCase(Locale.ROOT))
+                .text("reason", refusal.reason)
+                .text("message", message)
+                .text("key", key)
+                .toString();
+        return of(refusal.status, refusal.reason, message, json);
     }
 
     private static TaskholdException of(Status status, String reason, String message, String json) {

@@ -46,7 +46,7 @@ final class Waits {
         void look() {
             try {
                 manager.look(taskId, seenRevision).ifPresent(result::complete);
-            } catch (TaskholdException refusal) {
+            } catch (TaskholdException | Error refusal) {
                 result.completeExceptionally(refusal);
             }
         }
@@ -73,9 +73,10 @@ final class Waits {
             } else if (queue == null) {
                 try {
                     Handle opened = manager.openQueue(CAPACITY);
-                    queue = opened;
                     Background.start("taskhold-waits", () -> run(opened));
-                } catch (TaskholdException refusal) {
+                    queue = opened;
+                } catch (TaskholdException | OutOfMemoryError refusal) {
+                    // The error: the system has no more threads.
                     wait.result.completeExceptionally(refusal);
                 }
             }
@@ -115,7 +116,7 @@ final class Waits {
             } catch (TaskholdException.InvalidHandle closedBetweenWaits) {
                 stop(closedWhileWaiting());
                 return;
-            } catch (TaskholdException end) {
+            } catch (TaskholdException | Error end) {
                 stop(end);
                 return;
             }
@@ -138,7 +139,7 @@ final class Waits {
         return true;
     }
 
-    private void stop(TaskholdException end) {
+    private void stop(Throwable end) {
         Collection<Set<Wait>> left;
         synchronized (this) {
             queue = null;

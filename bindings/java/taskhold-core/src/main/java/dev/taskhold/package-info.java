@@ -25,7 +25,8 @@
  * <p>Every object may be used by any number of threads, and closed by any of them. In memory no call blocks. On disk a
  * call that writes takes as long as the disk does, and a native call holds the carrier of a virtual thread: use the
  * {@code async()} twins there. Methods that wait ({@code waitTask}, {@code next}) park the thread that calls them, and
- * hold no carrier. No native code calls into Java.
+ * hold no carrier. No native code calls into Java, and no code of a user runs on a thread of this package: futures complete on
+ * the executor that {@code async(executor)} is given, else on the common pool.
  *
  * <p>What is not closed is closed some time after it has become unreachable; close it yourself.
  */

@@ -15,6 +15,7 @@ import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.Flow;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
 import org.junit.jupiter.api.Test;
 
 /** The queue of events: taken one by one, and published. */
@@ -103,6 +104,75 @@ class EventsTest {
             assertInstanceOf(InterruptedException.class, outcome.join());
             String id = create(tasks);
             assertEquals(Optional.of(id), events.next(LONG).orElseThrow().taskId());
+        }
+    }
+
+    /** Leaves a wait in the queue whose thread has gone. */
+    private static void interruptedWait(TaskEvents events, Duration timeout) throws InterruptedException {
+        CompletableFuture<Throwable> outcome = new CompletableFuture<>();
+        Thread thread = new Thread(() -> {
+            try {
+                events.next(timeout);
+            } catch (Throwable thrown) {
+                outcome.complete(thrown);
+            }
+        });
+        thread.start();
+        while (thread.getState() != Thread.State.TIMED_WAITING) {
+            Thread.onSpinWait();
+        }
+        thread.interrupt();
+        assertInstanceOf(InterruptedException.class, outcome.join());
+        thread.join();
+    }
+
+    @Test
+    void aWaitAfterAnInterruptedOneHasItsWholeTime() throws Exception {
+        try (TaskManager tasks = TaskManager.builder().open();
+                TaskEvents events = tasks.openEvents(16)) {
+            interruptedWait(events, Duration.ofMillis(200));
+            CompletableFuture<Optional<TaskEvent>> next = CompletableFuture.supplyAsync(() -> {
+                try {
+                    return events.next(LONG);
+                } catch (InterruptedException unexpected) {
+                    throw new IllegalStateException(unexpected);
+                }
+            });
+            // Longer than the wait before had.
+            assertThrows(TimeoutException.class, () -> next.get(600, TimeUnit.MILLISECONDS));
+            String id = create(tasks);
+            assertEquals(Optional.of(id), next.get(1, TimeUnit.MINUTES).orElseThrow().taskId());
+        }
+    }
+
+    @Test
+    void subscribersGetWhatAnInterruptedWaitTakes() throws Exception {
+        for (boolean eventComesFirst : new boolean[] {true, false}) {
+            try (TaskManager tasks = TaskManager.builder().open();
+                    TaskEvents events = tasks.openEvents(16)) {
+                interruptedWait(events, LONG);
+                List<String> ids = new ArrayList<>();
+                if (eventComesFirst) {
+                    ids.add(create(tasks));
+                }
+                Collector collector = new Collector();
+                events.subscribe(collector);
+                collector.subscription.get().request(Long.MAX_VALUE);
+                ids.add(create(tasks));
+                for (String id : ids) {
+                    TaskEvent event = collector.events.poll(1, TimeUnit.MINUTES);
+                    assertEquals(Optional.of(id), event == null ? Optional.empty() : event.taskId());
+                }
+            }
+        }
+    }
+
+    @Test
+    void aNegativeCapacityIsRefused() {
+        try (TaskManager tasks = TaskManager.builder().open();
+                StateProvider provider = StateProvider.builder().open()) {
+            assertThrows(TaskholdException.InvalidArgument.class, () -> tasks.openEvents(-1));
+            assertThrows(TaskholdException.InvalidArgument.class, () -> provider.openEvents(-1));
         }
     }
 

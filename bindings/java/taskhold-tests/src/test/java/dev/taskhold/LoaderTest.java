@@ -8,6 +8,8 @@ import dev.taskhold.outside.ModuleProbe;
 import java.io.File;
 import java.io.IOException;
 import java.io.InputStream;
+import java.io.PrintWriter;
+import java.io.StringWriter;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -17,6 +19,7 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.TimeUnit;
+import java.util.spi.ToolProvider;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -93,6 +96,54 @@ class LoaderTest {
     }
 
     @Test
+    void aTakenFolderStopsNobody() throws Exception {
+        // Whoever takes the name: a file, a folder that others can write, a link.
+        String user = System.getProperty("user.name");
+        for (String taken : List.of("file", "open", "link", "nameless")) {
+            Path temporary = Files.createDirectory(folder.resolve(taken));
+            Path shared = temporary.resolve("taskhold-" + user);
+            switch (taken) {
+                case "file" -> Files.createFile(shared);
+                case "open" -> Files.setPosixFilePermissions(
+                        Files.createDirectory(shared), PosixFilePermissions.fromString("rwxrwxrwx"));
+                case "link" -> Files.createSymbolicLink(shared, Files.createDirectory(temporary.resolve("behind")));
+                default -> { }
+            }
+            String name = taken.equals("nameless") ? "?" : user;
+            Run run = probe(Map.of(), "-Djava.io.tmpdir=" + temporary, "-Duser.name=" + name);
+            assertEquals(0, run.status(), run.output());
+            Path library = Path.of(run.last().split(" ")[0]);
+            assertTrue(library.startsWith(temporary), library.toString());
+            assertFalse(library.startsWith(shared), library.toString());
+            assertFalse(library.startsWith(temporary.resolve("behind")), library.toString());
+            // It goes with its process.
+            assertFalse(Files.exists(library.getParent()), library.toString());
+        }
+        Path fresh = Files.createDirectory(folder.resolve("fresh"));
+        Run run = probe(Map.of(), "-Djava.io.tmpdir=" + fresh);
+        assertEquals(fresh.resolve("taskhold-" + user), Path.of(run.last().split(" ")[0]).getParent());
+    }
+
+    @Test
+    void platformsAreTold() {
+        assertEquals("linux-x86_64", Platform.key("Linux", "amd64", "7f /usr/lib/x86_64-linux-gnu/libc.so.6\n"));
+        assertEquals("linux-x86_64-musl", Platform.key("Linux", "amd64", "7f /lib/ld-musl-x86_64.so.1\n"));
+        assertEquals("linux-aarch64-musl", Platform.key("Linux", "aarch64", "7f /lib/ld-musl-aarch64.so.1\n"));
+        assertEquals("macos-aarch64", Platform.key("Mac OS X", "aarch64", ""));
+        assertEquals("macos-x86_64", Platform.key("Mac OS X", "x86_64", ""));
+        assertEquals("windows-x86_64", Platform.key("Windows Server 2022", "amd64", ""));
+        assertEquals("freebsd-riscv64", Platform.key("FreeBSD", "riscv64", ""));
+        assertTrue(Platform.KNOWN.contains(Platform.current()), Platform.current());
+    }
+
+    @Test
+    void aPlatformWithoutALibraryIsToldWhichThereAre() throws Exception {
+        Run run = probe(Map.of(), "-Dos.arch=sparc");
+        assertFalse(run.status() == 0);
+        assertTrue(run.output().contains("no library for linux-sparc, only for " + Platform.current()), run.output());
+    }
+
+    @Test
     void aFileCanBeNamed() throws Exception {
         String built = Path.of(System.getProperty("taskhold.root"), "build", "lib", "libtaskhold.so.0").toRealPath().toString();
         assertEquals(built, probe(Map.of(), "-Dtaskhold.library=" + built).last().split(" ")[0]);
@@ -160,6 +211,32 @@ class LoaderTest {
         arguments.addAll(List.of("-cp", ownClasses(), ModuleProbe.class.getName()));
         Run run = java(Map.of(), arguments.toArray(String[]::new));
         assertEquals("module dev.taskhold " + Taskhold.backend(), run.last(), run.output());
+    }
+
+    @Test
+    void aNamedModuleCompilesAgainstThemAlone() throws Exception {
+        Path source = Files.createDirectories(folder.resolve("consumer"));
+        Files.writeString(source.resolve("module-info.java"), "module consumer { requires dev.taskhold; }");
+        Files.writeString(source.resolve("Consumer.java"), """
+                package consumer;
+
+                class Consumer {
+                    static String create(dev.taskhold.TaskManager tasks) {
+                        return tasks.markTaskWorking(tasks.createTask("{}"), null, null);
+                    }
+                }
+                """);
+        String core = Arrays.stream(System.getProperty("java.class.path").split(File.pathSeparator))
+                .filter(entry -> entry.contains("taskhold-core"))
+                .findFirst()
+                .orElseThrow();
+        StringWriter output = new StringWriter();
+        int status = ToolProvider.findFirst("javac").orElseThrow().run(
+                new PrintWriter(output),
+                new PrintWriter(output),
+                "-Xlint:all", "-Werror", "-p", core, "-d", folder.resolve("compiled").toString(),
+                source.resolve("module-info.java").toString(), source.resolve("Consumer.java").toString());
+        assertEquals(0, status, output.toString());
     }
 
     /** A folder with nothing but the probe, which is in a package of its own. */

@@ -1,10 +1,14 @@
 package dev.taskhold;
 
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import java.nio.charset.StandardCharsets;
 import java.time.Duration;
+import java.time.Instant;
+import java.util.Arrays;
 import java.util.Optional;
 import org.junit.jupiter.api.Test;
 
@@ -66,6 +70,63 @@ class TextTest {
     }
 
     @Test
+    void aTextThatBecomesAMemberIsOneValue() {
+        String two = "{}, \"authorizationPartition\": \"victim\"";
+        for (String bad : new String[] {two, "", "{", "1 2", "{}}, \"x\": {", "\uFEFF{}"}) {
+            refused("invalid_json", () -> TaskCreation.at("/mcp", bad).toJson());
+            refused("invalid_json", () -> TaskCreation.at("/mcp", "{}").metadata(bad).toJson());
+            refused("invalid_json", () -> SessionCreation.defaults().sessionContext(bad).toJson());
+            refused("invalid_json", () -> Store.builder().option("durability", bad).open());
+        }
+        TaskholdException refusal = assertThrows(TaskholdException.class, () -> TaskCreation.at("/mcp", two));
+        assertEquals(Optional.of("origin"), refusal.key());
+    }
+
+    @Test
+    void anyRequestIsAnswered() {
+        String capabilities = "{\"extensions\":{\"io.modelcontextprotocol/tasks\":{}}}";
+        String get = "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tasks/get\",\"params\":{\"taskId\":\"a\"}}";
+        try (TaskManager tasks = TaskManager.builder().open()) {
+            for (String request : new String[] {"", "x", get + "\0", "\0" + get, get.replace("\"a\"", "\"a\uD800\""), "\uDC00"}) {
+                String response = tasks.handleRequest("/mcp", null, capabilities, request).orElseThrow();
+                assertEquals("-32700", Json.get(response, "/error/code").orElseThrow());
+                assertEquals("null", Json.get(response, "/id").orElseThrow());
+            }
+            byte[] bytes = get.getBytes(StandardCharsets.UTF_8);
+            assertEquals(
+                    tasks.handleRequest("/mcp", null, capabilities, get),
+                    tasks.handleRequest("/mcp", null, capabilities, bytes));
+            for (int at = 0; at <= bytes.length; at++) {
+                byte[] cut = Arrays.copyOf(bytes, bytes.length + 1);
+                System.arraycopy(bytes, at, cut, at + 1, bytes.length - at);
+                for (byte inserted : new byte[] {0, (byte) 0xED, (byte) 0xFF}) {
+                    cut[at] = inserted;
+                    byte[] before = cut.clone();
+                    String response = tasks.handleRequest("/mcp", null, capabilities, cut).orElseThrow();
+                    assertEquals("-32700", Json.get(response, "/error/code").orElseThrow());
+                    assertArrayEquals(before, cut);
+                }
+            }
+        }
+    }
+
+    @Test
+    void valuesOutOfRangeAreRefusedAsDocumented() {
+        Duration long1 = Duration.ofSeconds(Long.MAX_VALUE);
+        try (ManualClock clock = ManualClock.open(Instant.EPOCH)) {
+            refused("invalid_value", () -> ManualClock.open(Instant.MAX));
+            refused("invalid_value", () -> ManualClock.open(Instant.MIN));
+            refused("invalid_value", () -> clock.advance(long1));
+            refused("invalid_value", () -> clock.stepWall(long1));
+            refused("invalid_value", () -> clock.stepWall(long1.negated()));
+        }
+        refused("invalid_value", () -> TaskManager.builder().taskTimeToLive(long1).open());
+        refused("invalid_value", () -> TaskManager.builder().pollInterval(long1.negated()).open());
+        refused("invalid_value", () -> SessionStore.builder().idleTimeout(long1).open());
+        refused("invalid_value", () -> StateProvider.builder().gracePeriod(long1).open());
+    }
+
+    @Test
     void errorsSayWhatIsWrong() {
         TaskholdException refusal = assertThrows(
                 TaskholdException.InvalidArgument.class,
@@ -75,6 +136,11 @@ class TextTest {
         assertTrue(refusal.limit().isPresent());
         assertEquals(Status.INVALID_ARGUMENT, refusal.status());
         assertTrue(refusal.getMessage().startsWith("invalid_value: "));
+        assertTrue(refusal.getMessage().endsWith(" (maximumRetainedTasks)"), refusal.getMessage());
+        TaskholdException unknown = assertThrows(
+                TaskholdException.InvalidArgument.class, () -> TaskManager.open(null, "{\"new\\nline\": 1}"));
+        assertEquals(Optional.of("new\nline"), unknown.key());
+        assertTrue(unknown.getMessage().endsWith(" (new\\nline)"), unknown.getMessage());
     }
 
     @Test

@@ -110,6 +110,96 @@ class WaitsTest {
     }
 
     @Test
+    void whatDependsOnAFutureMayWaitForOthers() throws Exception {
+        try (TaskManager tasks = TaskManager.builder().open()) {
+            List<String> ids = new ArrayList<>();
+            List<CompletableFuture<?>> ends = new ArrayList<>();
+            // More than twice as many as there are threads for asynchronous calls.
+            for (int at = 0; at < 40; at++) {
+                String id = create(tasks);
+                ids.add(id);
+                ends.add(tasks.waitTaskAsync(id, 1, LONG)
+                        .thenAccept(record -> tasks.async().completeTask(id, "{}", null, null).join()));
+                ends.add(tasks.async()
+                        .findTask(id)
+                        .thenAccept(record -> tasks.async().findTask(id).join()));
+                ends.add(tasks.waitTaskAsync(create(tasks), 1, Duration.ofMillis(5))
+                        .exceptionally(timeout -> tasks.async().findTask(id).join().orElseThrow())
+                        .thenAccept(record -> assertFalse(record.isEmpty())));
+            }
+            for (String id : ids) {
+                tasks.markTaskWorking(id, "seen", null);
+            }
+            CompletableFuture.allOf(ends.toArray(CompletableFuture[]::new)).get(1, TimeUnit.MINUTES);
+            for (String id : ids) {
+                assertEquals("completed", Json.get(tasks.findTask(id).orElseThrow(), "/task/status").orElseThrow());
+            }
+        }
+    }
+
+    @Test
+    void futuresCompleteWhereTheirUserSays() throws Exception {
+        ExecutorService mine = Executors.newSingleThreadExecutor(task -> new Thread(task, "mine"));
+        try (TaskManager tasks = TaskManager.builder().open();
+                SessionStore sessions = SessionStore.builder().open();
+                StateProvider provider = StateProvider.builder().open()) {
+            String id = create(tasks);
+            // It is busy until the calls have been made, so that none completes before something depends on it.
+            CountDownLatch made = new CountDownLatch(1);
+            mine.execute(() -> {
+                try {
+                    made.await();
+                } catch (InterruptedException unexpected) {
+                    throw new IllegalStateException(unexpected);
+                }
+            });
+            List<CompletableFuture<String>> names = new ArrayList<>();
+            for (CompletableFuture<?> future : List.of(
+                    tasks.async(mine).findTask(id),
+                    tasks.async(mine).markTaskWorking("none", null, null),
+                    tasks.async(mine).waitTask(id, 1, Duration.ofMillis(5)),
+                    tasks.async(mine).waitTask(id, 1, LONG),
+                    sessions.async(mine).create("/mcp", null),
+                    provider.async(mine).getTask(null, "a", null))) {
+                names.add(future.handle((value, failure) -> Thread.currentThread().getName()));
+            }
+            tasks.markTaskWorking(id, null, null);
+            made.countDown();
+            for (CompletableFuture<String> name : names) {
+                assertEquals("mine", name.get(1, TimeUnit.MINUTES));
+            }
+            mine.shutdown();
+            // An executor that takes nothing any more loses no answer.
+            assertEquals(id, Json.get(tasks.async(mine).findTask(id).get(1, TimeUnit.MINUTES).orElseThrow(), "/task/taskId")
+                    .orElseThrow());
+        } finally {
+            mine.shutdown();
+        }
+    }
+
+    @Test
+    void futuresFailWithTheExceptionItselfHoweverTheyFail() throws Exception {
+        TaskManager tasks = TaskManager.builder().open();
+        String id = create(tasks);
+        List<CompletableFuture<?>> failures = new ArrayList<>(List.of(
+                tasks.waitTaskAsync("none", 1, LONG),
+                tasks.waitTaskAsync("", 1, LONG),
+                tasks.waitTaskAsync("a\0b", 1, LONG),
+                tasks.waitTaskAsync(id, 1, Duration.ofMillis(5)),
+                tasks.waitTaskAsync(id, 1, Duration.ZERO),
+                tasks.async().markTaskWorking("none", null, null),
+                tasks.async().requestTaskCancelation("/mcp", null, "none")));
+        CompletableFuture<String> closed = tasks.waitTaskAsync(id, 1, LONG);
+        for (CompletableFuture<?> failure : failures) {
+            Object outcome = failure.handle((value, thrown) -> (Object) thrown).get(1, TimeUnit.MINUTES);
+            assertInstanceOf(TaskholdException.class, outcome);
+        }
+        tasks.close();
+        Object outcome = closed.handle((value, thrown) -> (Object) thrown).get(1, TimeUnit.MINUTES);
+        assertInstanceOf(TaskholdException.Closed.class, outcome);
+    }
+
+    @Test
     void closingEndsWaits() throws Exception {
         TaskManager tasks = TaskManager.builder().open();
         String id = create(tasks);
