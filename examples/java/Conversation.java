@@ -1,11 +1,18 @@
+import dev.taskhold.Caller;
+import dev.taskhold.InputRequests;
+import dev.taskhold.InputResponse;
 import dev.taskhold.Json;
 import dev.taskhold.Store;
+import dev.taskhold.Task;
 import dev.taskhold.TaskCreation;
-import dev.taskhold.TaskEvent;
 import dev.taskhold.TaskEvents;
+import dev.taskhold.TaskId;
 import dev.taskhold.TaskManager;
+import dev.taskhold.TaskRecord;
+import dev.taskhold.TaskStatus;
 import dev.taskhold.Taskhold;
 import dev.taskhold.TaskholdException;
+import dev.taskhold.Tasks;
 import dev.taskhold.TransitionOptions;
 import java.io.IOException;
 import java.nio.file.Files;
@@ -19,8 +26,7 @@ import java.util.concurrent.CompletableFuture;
  * meet in the store only. On SQLite they could be two processes.
  */
 public class Conversation {
-    private static final String ENDPOINT = "/mcp";
-    private static final String ALICE = "alice";
+    private static final Caller ALICE = Caller.at("/mcp").as("alice");
     private static final Duration PATIENCE = Duration.ofSeconds(30);
 
     /** What Alice's client declares in each of its requests. */
@@ -29,37 +35,36 @@ public class Conversation {
 
     public static void main(String[] arguments) throws IOException, InterruptedException {
         Path folder = Files.createTempDirectory("taskhold-conversation");
-        Path file = folder.resolve("tasks.db");
         System.out.println("taskhold " + Taskhold.version() + " through " + Taskhold.backend());
-        try (Store store = openOnDisk(file);
-                TaskManager server = TaskManager.builder().store(store).open();
-                TaskManager worker = TaskManager.builder().store(store).open();
+        try (Store store = openOnDisk(folder.resolve("tasks.db"));
+                Tasks server = Tasks.open(TaskManager.builder().store(store));
+                Tasks worker = Tasks.open(TaskManager.builder().store(store));
                 TaskEvents events = server.openEvents(100)) {
-            String greeting = create(server, "greet");
+            TaskId greeting = create(server, "greet");
             CompletableFuture<Void> greeted = CompletableFuture.runAsync(() -> greet(worker, greeting));
 
             // The server learns of each change, and tells the client, which then looks.
-            String asked = askedFor(server, events, greeting);
-            String question = Json.get(asked, "/result/inputRequests/name/params/message").orElseThrow();
-            System.out.println("the user reads: " + question);
-            request(server, "tasks/update", greeting,
-                    ", \"inputResponses\": {\"name\": {\"action\": \"accept\", \"content\": {\"name\": \"Luca\"}}}");
+            waitUntilAsked(server, events, greeting);
+            String asked = request(server, "tasks/get", greeting, "{}");
+            System.out.println("the user reads: " + Json.get(asked, "/result/inputRequests/name/params/message").orElseThrow());
+            request(server, "tasks/update", greeting, """
+                    {"name": {"action": "accept", "content": {"name": "Luca"}}}""");
             greeted.join();
-            get(server, greeting);
+            request(server, "tasks/get", greeting, "{}");
 
-            String endless = create(server, "count");
+            TaskId endless = create(server, "count");
             CompletableFuture<Void> counted = CompletableFuture.runAsync(() -> count(worker, endless));
-            request(server, "tasks/cancel", endless, "");
+            request(server, "tasks/cancel", endless, "{}");
             counted.join();
-            get(server, endless);
+            request(server, "tasks/get", endless, "{}");
 
             // Nobody else gets to see either.
-            System.out.println("Mallory: " + server.findAuthorizedTask(ENDPOINT, "mallory", greeting).isPresent());
+            System.out.println("Mallory: " + server.findAuthorized(ALICE.as("mallory"), greeting).isPresent());
             System.out.println("stored in " + Json.get(store.stats(), "/backend").orElseThrow() + ": "
                     + Json.get(store.stats(), "/tasks").orElseThrow());
         } finally {
-            for (String suffix : new String[] {"", "-wal", "-shm"}) {
-                Files.deleteIfExists(folder.resolve("tasks.db" + suffix));
+            for (String file : new String[] {"tasks.db", "tasks.db-wal", "tasks.db-shm"}) {
+                Files.deleteIfExists(folder.resolve(file));
             }
             Files.deleteIfExists(folder);
         }
@@ -76,78 +81,55 @@ public class Conversation {
 
     // The server.
 
-    private static String create(TaskManager server, String tool) {
-        String creation = TaskCreation.at(ENDPOINT, "{\"name\": " + Json.quote(tool) + "}")
-                .authorizationPartition(ALICE)
-                .declaredInputRequests("elicitation/form")
-                .toJson();
-        return Json.get(server.createTask(creation), "/task/taskId").orElseThrow();
+    private static TaskId create(Tasks server, String tool) {
+        String origin = Json.object().text("name", tool).toString();
+        return server.create(TaskCreation.of(ALICE, origin).declaredInputRequests("elicitation/form")).taskId();
     }
 
-    private static String get(TaskManager server, String id) {
-        return request(server, "tasks/get", id, "");
-    }
-
-    private static String request(TaskManager server, String method, String id, String params) {
-        String request = "{\"jsonrpc\": \"2.0\", \"id\": 1, \"method\": " + Json.quote(method)
-                + ", \"params\": {\"taskId\": " + Json.quote(id) + params + "}}";
-        String response = server.handleRequest(ENDPOINT, ALICE, CAPABILITIES, request).orElseThrow();
+    /** Sends what Alice's client sends, and prints it with the answer. */
+    private static String request(Tasks server, String method, TaskId id, String inputResponses) {
+        String params = Json.object().text("taskId", id.value()).json("inputResponses", inputResponses).toString();
+        String request = Json.object().text("jsonrpc", "2.0").number("id", 1).text("method", method)
+                .json("params", params).toString();
+        String response = server.handleRequest(ALICE, CAPABILITIES, request).orElseThrow();
         System.out.println("> " + request);
         System.out.println("< " + response);
         return response;
     }
 
-    /** Takes events until the task asks for input, and gives what the client then gets. */
-    private static String askedFor(TaskManager server, TaskEvents events, String id) throws InterruptedException {
-        for (;;) {
-            TaskEvent event = events.next(PATIENCE).orElseThrow();
-            String record = server.findTask(id).orElseThrow();
-            if (event.taskId().orElse("").equals(id)
-                    && Json.get(record, "/task/status").orElseThrow().equals("input_required")) {
-                return get(server, id);
-            }
-        }
+    private static void waitUntilAsked(Tasks server, TaskEvents events, TaskId id) throws InterruptedException {
+        Task task;
+        do {
+            events.next(PATIENCE).orElseThrow();
+            task = server.find(id).orElseThrow().task();
+        } while (task.status() != TaskStatus.INPUT_REQUIRED);
     }
 
     // The worker: its own threads, and in a real host its own process.
 
-    private static void greet(TaskManager worker, String id) {
-        String question = """
-                {"name": {"method": "elicitation/create", "params": {"message": "Your name?", \
-                "requestedSchema": {"type": "object", "properties": {"name": {"type": "string"}}}}}}""";
-        worker.requestTaskInput(id, question, "Waiting for you", null);
-        String answers = nextAnswers(worker, id);
-        String name = Json.get(answers, "/name/content/name").orElseThrow();
-        String text = Json.quote("Hello, " + name + "!");
-        worker.completeTask(id, "{\"content\": [{\"type\": \"text\", \"text\": " + text + "}]}", null, null);
-    }
-
-    /** Waits until there is nothing to wait for any more, and takes the answers. */
-    private static String nextAnswers(TaskManager worker, String id) {
-        String record = worker.findTask(id).orElseThrow();
-        while (Json.get(record, "/task/status").orElseThrow().equals("input_required")) {
-            record = next(worker, id, record);
-        }
-        return worker.takeTaskInputResponses(id, null);
-    }
-
-    private static String next(TaskManager worker, String id, String record) {
-        long revision = Long.parseLong(Json.get(record, "/revision").orElseThrow());
+    private static void greet(Tasks worker, TaskId id) {
+        String form = """
+                {"type": "object", "properties": {"name": {"type": "string"}}}""";
+        TaskRecord record = worker.requestInput(id, InputRequests.form("name", "Your name?", form), "Waiting for you", null);
         try {
-            return worker.waitTask(id, revision, PATIENCE);
+            while (record.status() == TaskStatus.INPUT_REQUIRED) {
+                record = worker.await(record, PATIENCE);
+            }
         } catch (InterruptedException interrupt) {
             throw new IllegalStateException(interrupt);
         }
+        InputResponse answer = worker.takeInputResponses(id).get("name");
+        String text = Json.object().text("type", "text").text("text", "Hello, " + answer.field("name").orElse("you") + "!").toString();
+        worker.complete(id, Json.object().json("content", "[" + text + "]").toString());
     }
 
     /** Counts for ever, or until the client has had enough. */
-    private static void count(TaskManager worker, String id) {
+    private static void count(Tasks worker, TaskId id) {
         for (int count = 1; ; count++) {
             try {
-                String unlessAsked = TransitionOptions.none().unlessCancelationRequested().toJson();
-                worker.markTaskWorking(id, "Counted to " + count, unlessAsked);
+                worker.markWorking(id, "Counted to " + count, TransitionOptions.none().unlessCancelationRequested());
             } catch (TaskholdException.InvalidState refusal) {
-                worker.cancelTask(id, "Stopped counting", null);
+                worker.cancel(id, "Stopped counting", null);
                 return;
             }
         }

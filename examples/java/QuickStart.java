@@ -1,21 +1,26 @@
-import dev.taskhold.Json;
+import dev.taskhold.Caller;
 import dev.taskhold.TaskCreation;
-import dev.taskhold.TaskManager;
+import dev.taskhold.TaskId;
+import dev.taskhold.Tasks;
 
 public class QuickStart {
     public static void main(String[] arguments) {
-        try (TaskManager tasks = TaskManager.builder().open()) {
+        try (Tasks tasks = Tasks.open()) {
             // A tool call will take long: the server creates a task and hands out its id.
-            String call = TaskCreation.at("/mcp", "{\"name\": \"hello\"}").authorizationPartition("alice").toJson();
-            String id = Json.get(tasks.createTask(call), "/task/taskId").orElseThrow();
+            Caller alice = Caller.at("/mcp").as("alice");
+            TaskId id = tasks.create(TaskCreation.of(alice, """
+                    {"name": "hello"}""")).taskId();
 
             // The worker completes it later, on any thread.
-            tasks.completeTask(id, "{\"content\": [{\"type\": \"text\", \"text\": \"Hello, Luca!\"}]}", null, null);
+            tasks.complete(id, """
+                    {"content": [{"type": "text", "text": "Hello, Luca!"}]}""");
 
             // Alice's client polls: the manager answers the whole request.
-            String client = "{\"extensions\": {\"io.modelcontextprotocol/tasks\": {}}}";
-            String request = "{\"jsonrpc\": \"2.0\", \"id\": 7, \"method\": \"tasks/get\", \"params\": {\"taskId\": \"%s\"}}";
-            System.out.println(tasks.handleRequest("/mcp", "alice", client, request.formatted(id)).orElseThrow());
+            String client = """
+                    {"extensions": {"io.modelcontextprotocol/tasks": {}}}""";
+            String request = """
+                    {"jsonrpc": "2.0", "id": 7, "method": "tasks/get", "params": {"taskId": "%s"}}""".formatted(id);
+            System.out.println(tasks.handleRequest(alice, client, request).orElseThrow());
         }
     }
 }

@@ -26,6 +26,15 @@ public final class Json {
         return Optional.ofNullable(Outcome.text(status, value, error));
     }
 
+    /**
+     * Begins a JSON object.
+     *
+     * @return a writer without any member
+     */
+    public static JsonWriter object() {
+        return new JsonWriter();
+    }
+
     /** Refuses a text that is not one JSON value; {@code key} says where it was to go. */
     static void check(String json, String key) {
         try {

@@ -16,12 +16,14 @@ import org.jspecify.annotations.Nullable;
  */
 final class JsonObject {
     private final String text;
-    private final List<String> names = new ArrayList<>();
+    private final List<String> names;
     /** The first character of the value of each name and the one after its last, in turn. */
-    private int[] spans = new int[32];
+    private final int[] spans;
 
-    private JsonObject(String text) {
+    private JsonObject(String text, List<String> names, int[] spans) {
         this.text = text;
+        this.names = names;
+        this.spans = spans;
     }
 
     /**
@@ -30,45 +32,34 @@ final class JsonObject {
      * @throws IllegalArgumentException if the text is no JSON object
      */
     static JsonObject of(String text) {
-        JsonObject object = new JsonObject(text);
+        List<String> names = new ArrayList<>();
+        int[] spans = new int[32];
         try {
-            object.scan();
+            int at = expect(text, skipSpace(text, 0), '{');
+            while (text.charAt(at) != '}') {
+                if (text.charAt(at) != '"') {
+                    throw new IllegalArgumentException("this is not a JSON object");
+                }
+                int end = skipString(text, at);
+                int begin = expect(text, skipSpace(text, end), ':');
+                if (2 * names.size() == spans.length) {
+                    spans = Arrays.copyOf(spans, 2 * spans.length);
+                }
+                spans[2 * names.size()] = begin;
+                spans[2 * names.size() + 1] = skipValue(text, begin);
+                names.add(decoded(text, at, end));
+                at = skipSpace(text, spans[2 * names.size() - 1]);
+                if (text.charAt(at) != '}') {
+                    at = expect(text, at, ',');
+                }
+            }
         } catch (StringIndexOutOfBoundsException cutShort) {
             throw new IllegalArgumentException("this is not a whole JSON object", cutShort);
         }
-        return object;
+        return new JsonObject(text, names, spans);
     }
 
-    private void scan() {
-        int at = expect(skipSpace(text, 0), '{');
-        if (text.charAt(at) == '}') {
-            return;
-        }
-        for (;;) {
-            int end = skipString(text, expect(at, '"') - 1);
-            String name = decoded(text, at, end);
-            at = expect(skipSpace(text, end), ':');
-            end = skipValue(text, at);
-            add(name, at, end);
-            at = skipSpace(text, end);
-            if (text.charAt(at) == '}') {
-                return;
-            }
-            at = expect(at, ',');
-        }
-    }
-
-    private void add(String name, int begin, int end) {
-        int at = names.size() * 2;
-        if (at == spans.length) {
-            spans = Arrays.copyOf(spans, at * 2);
-        }
-        spans[at] = begin;
-        spans[at + 1] = end;
-        names.add(name);
-    }
-
-    private int expect(int at, char wanted) {
+    private static int expect(String text, int at, char wanted) {
         if (text.charAt(at) != wanted) {
             throw new IllegalArgumentException("this is not a JSON object");
         }

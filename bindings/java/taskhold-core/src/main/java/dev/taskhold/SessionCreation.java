@@ -1,5 +1,7 @@
 package dev.taskhold;
 
+import org.jspecify.annotations.Nullable;
+
 /** What a new session is made of, beside its endpoint. */
 public final class SessionCreation {
     private final JsonWriter creation = new JsonWriter();
@@ -18,10 +20,10 @@ public final class SessionCreation {
     /**
      * Gives the session an id of the host's own making.
      *
-     * @param sessionId 1 to 1024 visible ASCII characters
+     * @param sessionId 1 to 1024 visible ASCII characters; null lets the library make one
      * @return this creation
      */
-    public SessionCreation sessionId(String sessionId) {
+    public SessionCreation sessionId(@Nullable String sessionId) {
         creation.text("sessionId", sessionId);
         return this;
     }
@@ -29,10 +31,10 @@ public final class SessionCreation {
     /**
      * Binds the session to its user.
      *
-     * @param partition the partition
+     * @param partition the partition; null is the anonymous one
      * @return this creation
      */
-    public SessionCreation authorizationPartition(String partition) {
+    public SessionCreation authorizationPartition(@Nullable String partition) {
         creation.text("authorizationPartition", partition);
         return this;
     }
@@ -40,10 +42,11 @@ public final class SessionCreation {
     /**
      * Gives the session a context.
      *
-     * @param context a JSON object
+     * @param context a JSON object; null is {@code {}}
      * @return this creation
+     * @throws TaskholdException.InvalidArgument {@code invalid_json}
      */
-    public SessionCreation sessionContext(String context) {
+    public SessionCreation sessionContext(@Nullable String context) {
         creation.json("sessionContext", context);
         return this;
     }

@@ -200,10 +200,10 @@ public final class SessionStore implements AutoCloseable {
         /**
          * Says where the sessions live; in a private store in memory unless said.
          *
-         * @param store the store
+         * @param store the store; null is a private one in memory
          * @return this builder
          */
-        public Builder store(Store store) {
+        public Builder store(@Nullable Store store) {
             this.store = store;
             return this;
         }
@@ -212,10 +212,10 @@ public final class SessionStore implements AutoCloseable {
          * Names the session store, {@code "default"} unless said: those with the same name over one store share their
          * sessions.
          *
-         * @param name the name
+         * @param name the name; null is {@code "default"}
          * @return this builder
          */
-        public Builder name(String name) {
+        public Builder name(@Nullable String name) {
             options.text("name", name);
             return this;
         }

@@ -221,10 +221,10 @@ public final class StateProvider implements AutoCloseable {
         /**
          * Says where the tasks live; in a private store in memory unless said.
          *
-         * @param store the store
+         * @param store the store; null is a private one in memory
          * @return this builder
          */
-        public Builder store(Store store) {
+        public Builder store(@Nullable Store store) {
             this.store = store;
             return this;
         }
@@ -232,10 +232,10 @@ public final class StateProvider implements AutoCloseable {
         /**
          * Names the provider, {@code "default"} unless said: those with the same name over one store share their tasks.
          *
-         * @param name the name
+         * @param name the name; null is {@code "default"}
          * @return this builder
          */
-        public Builder name(String name) {
+        public Builder name(@Nullable String name) {
             options.text("name", name);
             return this;
         }

@@ -99,10 +99,10 @@ public final class Store implements AutoCloseable {
         /**
          * Says where the records live; memory unless said.
          *
-         * @param url {@code "memory:"}, {@code "sqlite:PATH"} or {@code "postgresql://..."}
+         * @param url {@code "memory:"}, {@code "sqlite:PATH"} or {@code "postgresql://..."}; null is memory
          * @return this builder
          */
-        public Builder url(String url) {
+        public Builder url(@Nullable String url) {
             this.url = url;
             return this;
         }
@@ -110,10 +110,10 @@ public final class Store implements AutoCloseable {
         /**
          * Gives the store a clock of its own, for tests.
          *
-         * @param clock the clock
+         * @param clock the clock; null is the system's
          * @return this builder
          */
-        public Builder clock(ManualClock clock) {
+        public Builder clock(@Nullable ManualClock clock) {
             this.clock = clock;
             return this;
         }
@@ -121,10 +121,10 @@ public final class Store implements AutoCloseable {
         /**
          * SQLite: says what a commit waits for, {@code "full"} (the disk) unless said.
          *
-         * @param durability {@code "full"} or {@code "normal"}
+         * @param durability {@code "full"} or {@code "normal"}; null is the default
          * @return this builder
          */
-        public Builder durability(String durability) {
+        public Builder durability(@Nullable String durability) {
             options.text("durability", durability);
             return this;
         }
@@ -144,10 +144,11 @@ public final class Store implements AutoCloseable {
          * Sets any option of the backend.
          *
          * @param name its name
-         * @param json its value, JSON
+         * @param json its value, JSON; null is the default
          * @return this builder
+         * @throws TaskholdException.InvalidArgument {@code invalid_json}
          */
-        public Builder option(String name, String json) {
+        public Builder option(String name, @Nullable String json) {
             options.json(name, json);
             return this;
         }

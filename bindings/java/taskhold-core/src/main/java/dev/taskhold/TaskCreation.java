@@ -1,6 +1,7 @@
 package dev.taskhold;
 
 import java.util.List;
+import org.jspecify.annotations.Nullable;
 
 /** What a new task is made of: {@code TaskCreation.at("/mcp", origin).authorizationPartition("alice").toJson()}. */
 public final class TaskCreation {
@@ -14,6 +15,7 @@ public final class TaskCreation {
      * @param endpoint the endpoint that the task belongs to
      * @param origin what the task came from: any JSON but null
      * @return the creation
+     * @throws TaskholdException.InvalidArgument {@code invalid_json}
      */
     public static TaskCreation at(String endpoint, String origin) {
         TaskCreation made = new TaskCreation();
@@ -22,12 +24,24 @@ public final class TaskCreation {
     }
 
     /**
+     * Begins with whose task it is.
+     *
+     * @param caller the endpoint that the task belongs to, and who may see it there
+     * @param origin what the task came from: any JSON but null
+     * @return the creation
+     * @throws TaskholdException.InvalidArgument {@code invalid_json}
+     */
+    public static TaskCreation of(Caller caller, String origin) {
+        return at(caller.endpoint().value(), origin).authorizationPartition(caller.partition().name());
+    }
+
+    /**
      * Says who may see the task; the anonymous partition unless said.
      *
-     * @param partition the partition
+     * @param partition the partition; null is the anonymous one
      * @return this creation
      */
-    public TaskCreation authorizationPartition(String partition) {
+    public TaskCreation authorizationPartition(@Nullable String partition) {
         creation.text("authorizationPartition", partition);
         return this;
     }
@@ -35,10 +49,11 @@ public final class TaskCreation {
     /**
      * Gives the task metadata, which becomes {@code _meta} in every rendering.
      *
-     * @param metadata a JSON object
+     * @param metadata a JSON object, or null for none
      * @return this creation
+     * @throws TaskholdException.InvalidArgument {@code invalid_json}
      */
-    public TaskCreation metadata(String metadata) {
+    public TaskCreation metadata(@Nullable String metadata) {
         creation.json("metadata", metadata);
         return this;
     }

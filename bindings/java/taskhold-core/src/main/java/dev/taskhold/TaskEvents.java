@@ -128,16 +128,17 @@ public final class TaskEvents implements AutoCloseable, Flow.Publisher<TaskEvent
     public void subscribe(Flow.Subscriber<? super TaskEvent> subscriber) {
         turn.lock();
         try {
-            SubmissionPublisher<TaskEvent> events = publisher;
-            if (events == null) {
-                events = new SubmissionPublisher<>();
-                publisher = events;
-                SubmissionPublisher<TaskEvent> sink = events;
-                Future<Optional<TaskEvent>> left = pending;
-                pending = null;
-                waiting.execute(() -> publish(handle, left, sink));
+            if (publisher != null) {
+                publisher.subscribe(subscriber);
+                return;
             }
-            events.subscribe(subscriber);
+            SubmissionPublisher<TaskEvent> sink = new SubmissionPublisher<>();
+            // Before the first event is published: it would go to nobody.
+            sink.subscribe(subscriber);
+            publisher = sink;
+            Future<Optional<TaskEvent>> left = pending;
+            pending = null;
+            waiting.execute(() -> publish(handle, left, sink));
         } finally {
             turn.unlock();
         }

@@ -560,10 +560,10 @@ public final class TaskManager implements AutoCloseable {
         /**
          * Says where the tasks live; in a private store in memory unless said.
          *
-         * @param store the store
+         * @param store the store; null is a private one in memory
          * @return this builder
          */
-        public Builder store(Store store) {
+        public Builder store(@Nullable Store store) {
             this.store = store;
             return this;
         }
@@ -571,10 +571,10 @@ public final class TaskManager implements AutoCloseable {
         /**
          * Names the manager, {@code "default"} unless said: managers with the same name over one store share their tasks.
          *
-         * @param name the name
+         * @param name the name; null is {@code "default"}
          * @return this builder
          */
-        public Builder name(String name) {
+        public Builder name(@Nullable String name) {
             options.text("name", name);
             return this;
         }

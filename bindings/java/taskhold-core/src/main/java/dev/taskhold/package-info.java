@@ -1,11 +1,12 @@
 /**
- * The state of MCP tasks, MCP sessions and A2A tasks. {@link dev.taskhold.TaskManager},
- * {@link dev.taskhold.SessionStore} and {@link dev.taskhold.StateProvider} hold it; a {@link dev.taskhold.Store} says
- * where.
+ * The state of MCP tasks, MCP sessions and A2A tasks. {@link dev.taskhold.Tasks}, {@link dev.taskhold.Sessions} and
+ * {@link dev.taskhold.A2aTasks} have it as objects, {@link dev.taskhold.TaskManager},
+ * {@link dev.taskhold.SessionStore} and {@link dev.taskhold.StateProvider} as JSON texts; a {@link dev.taskhold.Store} says
+ * where it is kept.
  *
  * <h2>Conventions</h2>
  *
- * <p>JSON goes in and comes out as {@link java.lang.String}; payloads come back byte for byte as they were given.
+ * <p>JSON payloads are {@link java.lang.String}s and come back byte for byte as they were given.
  * {@link dev.taskhold.Json#get} reads one value. Where an argument is a JSON object of options, null stands for none,
  * and a builder ({@link dev.taskhold.TaskCreation}, {@link dev.taskhold.TransitionOptions},
  * {@link dev.taskhold.SessionCreation}, {@link dev.taskhold.SaveOptions}) writes it. A find that finds nothing is an empty

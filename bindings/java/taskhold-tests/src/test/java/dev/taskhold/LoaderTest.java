@@ -234,7 +234,7 @@ class LoaderTest {
         int status = ToolProvider.findFirst("javac").orElseThrow().run(
                 new PrintWriter(output),
                 new PrintWriter(output),
-                "-Xlint:all", "-Werror", "-p", core, "-d", folder.resolve("compiled").toString(),
+                "-Xlint:all", "-Werror", "-cp", source.toString(), "-p", core, "-d", folder.resolve("compiled").toString(),
                 source.resolve("module-info.java").toString(), source.resolve("Consumer.java").toString());
         assertEquals(0, status, output.toString());
     }
