@@ -128,3 +128,26 @@ fn every_sentence_of_the_seeds_has_a_function_and_a_test_or_is_the_hosts() {
         sentences.clear();
     }
 }
+
+#[test]
+fn every_dependency_has_a_row_that_says_why_it_was_taken() {
+    let decisions = read("docs/decisions.md");
+    let taken =
+        decisions.split("\n## ").find(|section| section.starts_with("Dependencies taken")).expect("there");
+    let manifest = read("Cargo.toml");
+    let sections = manifest
+        .split("\n[")
+        .filter(|section| section.split_once(']').is_some_and(|(name, _)| name.ends_with("dependencies")));
+    let names: BTreeSet<&str> = sections
+        .flat_map(|section| section.lines().skip(1))
+        .filter_map(|line| line.split_once(" = ").map(|(name, _)| name))
+        .filter(|name| !name.starts_with('#') && *name != "taskhold")
+        .collect();
+    assert!(names.len() > 10, "the manifest was read");
+    for name in names {
+        assert!(
+            rows(taken).iter().any(|row| code(&row[0]).contains(&name)),
+            "docs/decisions.md lacks {name}"
+        );
+    }
+}

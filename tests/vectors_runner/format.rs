@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value, json};
 
 use super::calls::{Function, Parameter};
@@ -88,6 +89,66 @@ pub struct Step {
     pub times: u64,
 }
 
+/// A file as it is written.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WrittenFile {
+    #[serde(rename = "description")]
+    _description: String,
+    cases: Vec<Value>,
+}
+
+/// A case as it is written.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WrittenCase {
+    name: String,
+    about: String,
+    backends: Option<Vec<String>>,
+    #[serde(default = "default_epoch_ms")]
+    epoch_ms: i64,
+    #[serde(default, deserialize_with = "given")]
+    raw: Option<Value>,
+    steps: Vec<Value>,
+}
+
+/// A step as it is written, its abbreviation written out.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WrittenStep {
+    call: String,
+    #[serde(default, deserialize_with = "given")]
+    on: Option<Value>,
+    #[serde(default)]
+    args: Map<String, Value>,
+    #[serde(rename = "as", default, deserialize_with = "given")]
+    opens: Option<Value>,
+    #[serde(default)]
+    expect: Map<String, Value>,
+    #[serde(default)]
+    save: BTreeMap<String, String>,
+    #[serde(default = "once")]
+    times: u64,
+}
+
+fn default_epoch_ms() -> i64 {
+    DEFAULT_EPOCH_MS
+}
+
+fn once() -> u64 {
+    1
+}
+
+/// A member that is there, also when it is null.
+fn given<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
+    Value::deserialize(deserializer).map(Some)
+}
+
+/// A value in the form of a type, or what is wrong with it.
+fn written<T: for<'de> Deserialize<'de>>(value: &Value) -> Result<T, String> {
+    T::deserialize(value).map_err(|error| error.to_string())
+}
+
 /// Every case of every file, or a panic that says what is wrong with a file.
 pub fn load() -> Vec<Case> {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/vectors");
@@ -103,11 +164,8 @@ pub fn load() -> Vec<Case> {
 fn load_file(path: &Path) -> Vec<Case> {
     let file = path.file_stem().expect("it has a name").to_string_lossy().into_owned();
     let text = std::fs::read_to_string(path).expect("the vectors can be read");
-    let root: Value = serde_json::from_str(&text).unwrap_or_else(|error| panic!("{file}: {error}"));
-    let members = object(&root, &["description", "cases"]).unwrap_or_else(|error| panic!("{file}: {error}"));
-    assert!(members.contains_key("description"), "{file}: there is no description");
-    let cases = root["cases"].as_array().unwrap_or_else(|| panic!("{file}: there are no cases"));
-    cases
+    let root: WrittenFile = serde_json::from_str(&text).unwrap_or_else(|error| panic!("{file}: {error}"));
+    root.cases
         .iter()
         .map(|case| {
             let name = case["name"].as_str().unwrap_or_else(|| panic!("{file}: a case has no name"));
@@ -118,52 +176,44 @@ fn load_file(path: &Path) -> Vec<Case> {
 
 /// One case, or what is wrong with it.
 pub fn read_case(file: &str, name: &str, case: &Value) -> Result<Case, String> {
-    let members = object(case, &["name", "about", "backends", "epoch_ms", "raw", "steps"])?;
-    if members.get("raw").is_some_and(|raw| raw != true) {
+    let written: WrittenCase = written(case)?;
+    if written.raw.is_some_and(|raw| raw != true) {
         return Err("\"raw\" can only be true".to_owned());
     }
-    if members.get("about").and_then(Value::as_str).is_none_or(str::is_empty) {
-        return Err("there is no \"about\"".to_owned());
+    if written.about.is_empty() || written.name.is_empty() {
+        return Err("\"name\" or \"about\" is empty".to_owned());
     }
-    let backends = match members.get("backends") {
-        None => None,
-        Some(given) => Some(string_list(given).ok_or("\"backends\" is not a list of strings")?),
-    };
-    if let Some(unknown) = backends.iter().flatten().find(|name| !BACKENDS.contains(&name.as_str())) {
+    let mut named = written.backends.iter().flatten();
+    if let Some(unknown) = named.find(|name| !BACKENDS.contains(&name.as_str())) {
         return Err(format!("there is no backend {unknown}"));
     }
-    let epoch_ms = match members.get("epoch_ms") {
-        None => DEFAULT_EPOCH_MS,
-        Some(given) => given.as_i64().ok_or("\"epoch_ms\" is not an integer")?,
-    };
+    if written.steps.is_empty() {
+        return Err("there are no steps".to_owned());
+    }
     // Handles by name, with the prefix of the functions that take them.
     let mut handles = BTreeMap::from([("clock".to_owned(), "clock"), ("store".to_owned(), "store")]);
-    let steps = case["steps"].as_array().filter(|steps| !steps.is_empty()).ok_or("there are no steps")?;
-    let steps = steps
+    let steps = written
+        .steps
         .iter()
         .enumerate()
         .map(|(at, step)| read_step(step, &mut handles).map_err(|error| format!("step {}: {error}", at + 1)))
         .collect::<Result<_, _>>()?;
+    let WrittenCase { backends, epoch_ms, .. } = written;
     Ok(Case { file: file.to_owned(), name: name.to_owned(), backends, epoch_ms, steps })
 }
 
 fn read_step(step: &Value, handles: &mut BTreeMap<String, &'static str>) -> Result<Step, String> {
-    let step = unabbreviated(step, handles)?;
-    let members = object(&step, &["call", "on", "args", "as", "expect", "save", "times"])?;
-    let name = step["call"].as_str().ok_or("there is no \"call\"")?;
-    let function = Function::named(name).ok_or_else(|| format!("there is no function {name}"))?;
+    let WrittenStep { call: name, on, args: arguments, opens, expect, save, times } =
+        written(&unabbreviated(step, handles)?)?;
+    let function = Function::named(&name).ok_or_else(|| format!("there is no function {name}"))?;
 
-    let receiver = match (members.get("on"), function.has(Parameter::Receiver)) {
+    let receiver = match (on, function.has(Parameter::Receiver)) {
         (None, false) => Receiver::None,
         (Some(Value::Null), true) => Receiver::Null,
-        (Some(Value::String(name)), true) if handles.contains_key(name) => Receiver::Named(name.clone()),
+        (Some(Value::String(name)), true) if handles.contains_key(&name) => Receiver::Named(name),
         _ => return Err("\"on\" must name an open handle, or be null, if the function takes one".to_owned()),
     };
 
-    let arguments = match members.get("args") {
-        None => Map::new(),
-        Some(given) => given.as_object().ok_or("\"args\" is not an object")?.clone(),
-    };
     for (argument, value) in &arguments {
         let kind = function.argument(argument).ok_or_else(|| format!("{name} takes no {argument}"))?;
         let fits = match kind {
@@ -183,33 +233,22 @@ fn read_step(step: &Value, handles: &mut BTreeMap<String, &'static str>) -> Resu
         return Err(format!("the argument {absent} is missing"));
     }
 
-    let opens = match (members.get("as"), function.has(Parameter::Opened)) {
+    let opens = match (opens, function.has(Parameter::Opened)) {
         (None, false) => None,
-        (Some(Value::String(name)), true) => Some(name.clone()),
+        (Some(Value::String(name)), true) => Some(name),
         _ => return Err("\"as\" must name the handle, if and only if the function opens one".to_owned()),
     };
     if let Some(name) = &opens {
         handles.insert(name.clone(), prefix_of_opened(function.name));
     }
 
-    let expect = match members.get("expect") {
-        None => Map::new(),
-        Some(given) => given.as_object().ok_or("\"expect\" is not an object")?.clone(),
-    };
     check_expectation(&expect)?;
-    let save: BTreeMap<String, String> = match members.get("save") {
-        None => BTreeMap::new(),
-        Some(given) => serde_json::from_value(given.clone()).map_err(|error| format!("\"save\": {error}"))?,
-    };
     if let Some(name) = RESERVED.iter().find(|name| save.contains_key(**name)) {
         return Err(format!("the variable {name} is the runner's"));
     }
-    let times = match members.get("times") {
-        None => 1,
-        Some(given) => {
-            given.as_u64().filter(|&times| times > 0).ok_or("\"times\" is not a positive integer")?
-        }
-    };
+    if times == 0 {
+        return Err("\"times\" is not a positive integer".to_owned());
+    }
     Ok(Step { function, receiver, arguments, opens, expect, save, times })
 }
 
@@ -315,8 +354,4 @@ fn object<'a>(value: &'a Value, known: &[&str]) -> Result<&'a Map<String, Value>
         Some(unknown) => Err(format!("the key {unknown:?} is not known here")),
         None => Ok(members),
     }
-}
-
-fn string_list(value: &Value) -> Option<Vec<String>> {
-    value.as_array()?.iter().map(|element| element.as_str().map(str::to_owned)).collect()
 }
