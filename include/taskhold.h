@@ -1038,6 +1038,7 @@ taskhold_status taskhold_subscription_close(taskhold_subscription *subscription)
  * `{"event": "changed", "taskId": "..."}`: the task was created, its state changed, or answers were accepted.
  * `{"event": "cancelation_requested", "taskId": "..."}`: a client asked for the task's cancelation.
  * `{"event": "finalized", "taskId": "..."}`: the A2A task became final.
+ * `{"event": "saved", "taskId": "..."}`: the A2A task was saved, where the provider has `announceSaves`.
  * `{"event": "lagged"}`: the queue was full and events were dropped here: look at everything again.
  * Ignore events that you do not know.
  *
@@ -1273,6 +1274,9 @@ taskhold_status taskhold_session_store_take_expired(taskhold_session_store *sess
  *  - `gracePeriodMs` (15000; 0 allowed): how long a final task still counts as active.
  *  - `maximumRetainedTasks` (0: none): how many tasks may be there at once, exactly.
  *  - `finalizedRetentionMs` (0: for ever): how long a task is kept after it became final.
+ *  - `maximumEventsPerTask`, `maximumEventBytesPerTask` (0: none): how many events a task's log keeps, and how many
+ *    bytes of their texts. The oldest go, at most 64 with each save.
+ *  - `announceSaves` (false): event queues also tell of every save, see taskhold_state_provider_open_events().
  *  - `maximumPayloadBytes` (10485760): most bytes of one task.
  *
  * @param store        In, optional: where the tasks live. NULL is a private store in memory.
@@ -1301,7 +1305,8 @@ taskhold_status taskhold_state_provider_options(taskhold_state_provider *provide
                                                 char **out_error);
 
 /**
- * Closes a provider. Its tasks stay in the store; those of a private store end.
+ * Closes a provider. Its tasks stay in the store; those of a private store end. Calls that wait through it end
+ * with CLOSED.
  *
  * @param provider In: the provider. NULL and a closed one are fine.
  * @return OK; INVALID_HANDLE (foreign).
@@ -1320,15 +1325,20 @@ taskhold_status taskhold_state_provider_close(taskhold_state_provider *provider)
  * @param task         In: an A2A Task object, kept and given back byte for byte; `id` and `status.state` are
  *                     required.
  * @param save_options In, optional: JSON object: `expectedRevision` makes the save conditional on the stored
- *                     revision (0: there must be none); `isReplicated` (false) says that another node saved
- *                     it first, and announces nothing.
+ *                     revision (0: there must be none); `mustExist` (false) on there being the task;
+ *                     `unlessFinal` (false) on its not being final yet; `event`, any JSON value but null, is
+ *                     appended to the task's log in the same step, under the revision that the save makes;
+ *                     `isReplicated` (false) says that another node saved it first, and announces no
+ *                     finalization.
  * @param out_revision Out, optional: the revision that this save made.
  * @param out_error    Out, owned, optional: why the call failed.
  * @return OK; INVALID_ARGUMENT (invalid_value, invalid_payload, invalid_identifier, invalid_timestamp,
- *         malformed JSON or `save_options`); NOT_FOUND (task_not_found): the id belongs to another owner;
- *         INVALID_STATE (task_final): the stored task is final and this one is not; CONFLICT
- *         (revision_mismatch); CAPACITY_EXHAUSTED (capacity_exhausted); LIMIT_EXCEEDED (payload_too_large,
- *         nesting_too_deep).
+ *         malformed JSON or `save_options`, `mustExist` with `expectedRevision` 0); NOT_FOUND
+ *         (task_not_found): the id belongs to another owner, or `mustExist` was given and there is no task;
+ *         CONFLICT (revision_mismatch); INVALID_STATE (task_final): the stored task is final, and this one is
+ *         not, or `unlessFinal` was given; CAPACITY_EXHAUSTED (capacity_exhausted); LIMIT_EXCEEDED
+ *         (payload_too_large: the task, or `event`, also when it alone has more than `maximumEventBytesPerTask`;
+ *         nesting_too_deep). They are checked in this order.
  * @note Any thread.
  */
 taskhold_status taskhold_state_provider_save_task(taskhold_state_provider *provider,
@@ -1451,8 +1461,59 @@ taskhold_status taskhold_state_provider_task_liveness(taskhold_state_provider *p
                                                       char **out_error);
 
 /**
+ * Reads a task's log: the events that saves appended to it (`save_options.event`), oldest first.
+ *
+ * To follow a task, pass as `afterRevision` the revision of the last event that you have or, when `events` came
+ * back empty, `revision`; then wait with taskhold_state_provider_wait_task(). The log goes with its task.
+ *
+ * `params`: `afterRevision` (0), only events behind it; `limit` 1 to 1000 (100).
+ *
+ * @param provider   In: the provider.
+ * @param task_id    In: the task's id, whoever owns it: for the trusted host, never for clients.
+ * @param params     In, optional: JSON object.
+ * @param out_events Out, owned: `{"events": [{"revision": 8, "event": {...}}], "revision": 9, "missing": false}`, from
+ *                   one snapshot: the events byte for byte, each with the revision of the save that brought it;
+ *                   the task's revision, 0 for an unknown task, whose log is empty. `missing` is true when events
+ *                   behind `afterRevision` were dropped, or when that is above the task's revision: it was
+ *                   deleted and made again. Free it with taskhold_string_free().
+ * @param out_error  Out, owned, optional: why the call failed.
+ * @return OK, also for an unknown task; INVALID_ARGUMENT (invalid_value, invalid_identifier, malformed `params`).
+ * @note Any thread. A store in memory does not block.
+ */
+taskhold_status taskhold_state_provider_read_events(taskhold_state_provider *provider,
+                                                    const char *task_id,
+                                                    const char *params,
+                                                    char **out_events,
+                                                    char **out_error);
+
+/**
+ * Waits until a task's revision is not the one that was seen, and gives it: at once, or as soon as the task is saved
+ * here or in another process. Any number of threads may wait for one task.
+ *
+ * @param provider      In: the provider.
+ * @param task_id       In: the task's id, whoever owns it: for the trusted host, never for clients.
+ * @param seen_revision In: the revision that the caller knows; 0 when none.
+ * @param timeout_ms    In: longest wait in milliseconds of real time; 0 looks and returns, TASKHOLD_WAIT_FOREVER
+ *                      waits without end.
+ * @param out_revision  Out, optional: the task's revision.
+ * @param out_error     Out, owned, optional: why the call failed.
+ * @return OK; TIMEOUT (timeout): it is still the one that was seen; NOT_FOUND (task_not_found): the task is not
+ *         there, or went; CLOSED (closed_while_waiting): the provider was closed; INVALID_ARGUMENT
+ *         (invalid_identifier).
+ * @note Any thread. Blocks the thread; a JVM's virtual thread stays pinned to its carrier.
+ */
+taskhold_status taskhold_state_provider_wait_task(taskhold_state_provider *provider,
+                                                  const char *task_id,
+                                                  uint64_t seen_revision,
+                                                  uint32_t timeout_ms,
+                                                  uint64_t *out_revision,
+                                                  char **out_error);
+
+/**
  * Opens a queue that tells when tasks become final: once for each, after the change is stored, and not for
- * replicated saves. It sees what other handles of the same name and other processes save over one store.
+ * replicated saves. With the provider's option `announceSaves` it also tells of every save, replicated ones too, so
+ * that one queue serves any number of streams: on `saved`, read the task's events. It sees what other handles of
+ * the same name and other processes save over one store.
  *
  * @param provider   In: the provider.
  * @param capacity   In: most events that wait in the queue, at least 1.
@@ -1465,6 +1526,75 @@ taskhold_status taskhold_state_provider_open_events(taskhold_state_provider *pro
                                                     uint32_t capacity,
                                                     taskhold_events **out_events,
                                                     char **out_error);
+
+/**
+ * Keeps a push notification config for one of the owner's tasks, in the place of the one with the same id. It goes
+ * with its task. A save of the task leaves it alone, and this moves no revision and announces nothing.
+ *
+ * A server often has the config before the task: while nothing is stored under `task_id`, the config waits in this
+ * provider's memory, for at most 1024 tasks (the oldest are forgotten), and is stored with the first save of the
+ * task by the same owner through this provider. A task of another owner ends the wait.
+ *
+ * @param provider  In: the provider.
+ * @param owner     In, optional: whose task; NULL is the anonymous owner.
+ * @param task_id   In: the task's id.
+ * @param config_id In, optional: the config's id, 1 to 1024 bytes, unique for the task; NULL stands for `task_id`, as
+ *                  the A2A SDKs have it.
+ * @param config    In: the config: a JSON object, of at most `maximumPayloadBytes`, kept byte for byte. Nothing in it is
+ *                  looked at: whether its URL may be called is the host's to decide.
+ * @param out_error Out, owned, optional: why the call failed.
+ * @return OK; INVALID_ARGUMENT (invalid_value, invalid_identifier, invalid_payload, malformed JSON); NOT_FOUND
+ *         (task_not_found): the task is another owner's; CAPACITY_EXHAUSTED (capacity_exhausted): the task has 100
+ *         configs; LIMIT_EXCEEDED (payload_too_large, nesting_too_deep).
+ * @note Any thread.
+ */
+taskhold_status taskhold_state_provider_set_push_config(taskhold_state_provider *provider,
+                                                        const char *owner,
+                                                        const char *task_id,
+                                                        const char *config_id,
+                                                        const char *config,
+                                                        char **out_error);
+
+/**
+ * Lists the push notification configs of one of the owner's tasks.
+ *
+ * `params`: `anyOwner` (false): of the task whoever owns it. This is for sending notifications, never for clients;
+ * `owner` must be NULL then.
+ *
+ * @param provider    In: the provider.
+ * @param owner       In, optional: whose task; NULL is the anonymous owner.
+ * @param task_id     In: the task's id.
+ * @param params      In, optional: JSON object.
+ * @param out_configs Out, owned: `{"configs": [{"id": "...", "config": {...}}]}`, the one that was set first coming
+ *                    first; empty for an unknown task and for another owner's. Free it with taskhold_string_free().
+ * @param out_error   Out, owned, optional: why the call failed.
+ * @return OK; INVALID_ARGUMENT (invalid_value, invalid_identifier, malformed `params`).
+ * @note Any thread. A store in memory does not block.
+ */
+taskhold_status taskhold_state_provider_list_push_configs(taskhold_state_provider *provider,
+                                                          const char *owner,
+                                                          const char *task_id,
+                                                          const char *params,
+                                                          char **out_configs,
+                                                          char **out_error);
+
+/**
+ * Deletes a push notification config of one of the owner's tasks, or all of them. What is not there, or is another
+ * owner's, is left alone.
+ *
+ * @param provider  In: the provider.
+ * @param owner     In, optional: whose task; NULL is the anonymous owner.
+ * @param task_id   In: the task's id.
+ * @param config_id In, optional: the config's id; NULL deletes all of the task's.
+ * @param out_error Out, owned, optional: why the call failed.
+ * @return OK, whether or not there was one; INVALID_ARGUMENT (invalid_value, invalid_identifier).
+ * @note Any thread.
+ */
+taskhold_status taskhold_state_provider_delete_push_config(taskhold_state_provider *provider,
+                                                           const char *owner,
+                                                           const char *task_id,
+                                                           const char *config_id,
+                                                           char **out_error);
 
 #ifdef __cplusplus
 }  // extern "C"

@@ -12,7 +12,7 @@ mod reason;
 use reason::{Reason, Status};
 
 /// The files of exports in the order of the header.
-pub const ORDER: [&str; 12] = [
+pub const ORDER: [&str; 14] = [
     "status",
     "library",
     "string",
@@ -25,6 +25,8 @@ pub const ORDER: [&str; 12] = [
     "events",
     "session_store",
     "state_provider",
+    "state_provider_events",
+    "state_provider_push",
 ];
 
 /// The header of the crate in the folder `root`. Takes the version from the variables that cargo sets for build

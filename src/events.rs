@@ -24,6 +24,8 @@ pub enum EventKind {
     CancelationRequested,
     /// The A2A task became final: `{"event": "finalized", "taskId": …}`.
     Finalized,
+    /// The A2A task was saved: `{"event": "saved", "taskId": …}`. Told to the queues that want it.
+    Saved,
 }
 
 impl EventKind {
@@ -33,12 +35,13 @@ impl EventKind {
             Self::Changed => "changed",
             Self::CancelationRequested => "cancelation_requested",
             Self::Finalized => "finalized",
+            Self::Saved => "saved",
         }
     }
 
     /// The kind with this name.
     pub fn from_name(name: &str) -> Option<Self> {
-        [Self::Changed, Self::CancelationRequested, Self::Finalized]
+        [Self::Changed, Self::CancelationRequested, Self::Finalized, Self::Saved]
             .into_iter()
             .find(|kind| kind.name() == name)
     }
@@ -123,14 +126,7 @@ impl Hub {
     /// readable and with no lock held.
     #[inline]
     pub fn announce(&self, kind: EventKind, id: &str) {
-        // A waiter counts itself in before it reads the row under the row's lock. So whoever changes the row
-        // after that read sees the count here: the lock orders the two.
-        if self.waiting.load(Ordering::SeqCst) > 0 {
-            let room = self.rooms.lock().get(id).cloned();
-            if let Some(room) = room {
-                room.wake();
-            }
-        }
+        self.wake(id);
         if self.open_queues.load(Ordering::SeqCst) > 0 {
             let queues = self.queues.read().clone();
             for queue in queues.iter().filter_map(Weak::upgrade) {
@@ -139,13 +135,32 @@ impl Hub {
         }
     }
 
-    /// Opens a queue that holds at most `capacity` events (at least 1).
+    /// Lets those look again who wait for `id`. Call it as [`Self::announce`].
+    #[inline]
+    pub fn wake(&self, id: &str) {
+        // A waiter counts itself in before it reads the row under the row's lock. So whoever changes the row
+        // after that read sees the count here: the lock orders the two.
+        if self.waiting.load(Ordering::SeqCst) > 0 {
+            let room = self.rooms.lock().get(id).cloned();
+            if let Some(room) = room {
+                room.wake();
+            }
+        }
+    }
+
+    /// Opens a queue that holds at most `capacity` events (at least 1), of all kinds but [`EventKind::Saved`].
     pub fn open_queue(self: &Arc<Self>, capacity: u32) -> Result<Arc<EventQueue>> {
+        self.open_queue_with(capacity, false)
+    }
+
+    /// The same, and `hears_saves` says whether the queue gets that kind too.
+    pub fn open_queue_with(self: &Arc<Self>, capacity: u32, hears_saves: bool) -> Result<Arc<EventQueue>> {
         if capacity == 0 {
             return Err(invalid("capacity", "the capacity is below the limit").with_limit(1));
         }
         let queue = Arc::new(EventQueue {
             capacity: usize::try_from(capacity).unwrap_or(usize::MAX),
+            hears_saves,
             state: Mutex::default(),
             arrived: Condvar::new(),
             open_queues: Arc::clone(&self.open_queues),
@@ -263,6 +278,7 @@ impl Drop for Seat<'_> {
 /// the place of all that are lost.
 pub struct EventQueue {
     capacity: usize,
+    hears_saves: bool,
     state: Mutex<QueueState>,
     arrived: Condvar,
     open_queues: Arc<AtomicUsize>,
@@ -281,6 +297,9 @@ struct QueueState {
 
 impl EventQueue {
     fn push(&self, kind: EventKind, id: &str) {
+        if kind == EventKind::Saved && !self.hears_saves {
+            return;
+        }
         let event = (kind, Arc::from(id));
         let mut state = self.state.lock();
         if state.closed || state.known.contains(&event) {

@@ -114,8 +114,8 @@ fn misuses(name: &'static str, role: &Role, fixture: &Fixture) -> Vec<Misuse> {
             }
             wrong.extend(wrong_handles(*kind, fixture));
         }
-        Role::Identifier(_) => {
-            wrong.push(null());
+        Role::Identifier { optional, .. } => {
+            wrong.extend((!optional).then(null));
             wrong.push(not_utf8());
             let texts = [
                 ("no character", String::new()),
@@ -295,7 +295,9 @@ fn every_export_has_an_entry_that_agrees_with_the_header() {
 fn c_types(role: &Role) -> Vec<String> {
     let types: &[&str] = match role {
         Role::Handle { kind, .. } | Role::Closed(kind) => &[kind.c_type()],
-        Role::Identifier(_) | Role::Name { .. } | Role::Text { .. } | Role::Json { .. } => &["constchar*"],
+        Role::Identifier { .. } | Role::Name { .. } | Role::Text { .. } | Role::Json { .. } => {
+            &["constchar*"]
+        }
         Role::Number { .. } => &["int32_t", "uint32_t", "int64_t", "uint64_t"],
         Role::Out { output: Output::Handle(kind), .. } => return vec![format!("{}*", kind.c_type())],
         Role::Out { output: Output::Int32, .. } => &["int32_t*"],

@@ -116,7 +116,15 @@ const TRANSITIONS: [(&str, &[&str]); 3] = [
             "taskhold_session_store_pin",
         ],
     ),
-    ("a2a_transition", &["taskhold_state_provider_save_task", "taskhold_state_provider_delete_task"]),
+    (
+        "a2a_transition",
+        &[
+            "taskhold_state_provider_save_task",
+            "taskhold_state_provider_delete_task",
+            "taskhold_state_provider_set_push_config",
+            "taskhold_state_provider_delete_push_config",
+        ],
+    ),
 ];
 
 #[test]

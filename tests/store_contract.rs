@@ -9,8 +9,8 @@ use std::thread;
 use taskhold::clock::{Clock, ManualClock, Now};
 use taskhold::error::{Error, Reason, Result};
 use taskhold::store::{
-    A2aPosition, A2aQuery, A2aRow, A2aTable, Backend, Change, ExpiryListener, Row as _, SessionRow, Store,
-    Table,
+    A2aPosition, A2aQuery, A2aRow, A2aTable, Backend, Change, ExpiryListener, KeptEvents, LogTotals,
+    Row as _, SessionRow, Store, Table,
 };
 
 const FOR_EVER_MS: i64 = 0;
@@ -279,6 +279,10 @@ fn a2a(id: &str, status_timestamp_ms: Option<i64>, context: Option<&str>, state:
         task: format!("[\"{id}\"]").into(),
         history: None,
         artifacts: None,
+        push_configs: None,
+        appended: None,
+        log: LogTotals::default(),
+        kept_events: KeptEvents::default(),
     }
 }
 

@@ -8,25 +8,33 @@
 mod cut;
 mod list;
 mod liveness;
+mod log;
 mod options;
+mod push;
 mod state;
 mod task;
 mod token;
 mod transitions;
+mod wait;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use self::list::ListParams;
 pub(crate) use self::list::MAXIMUM_PAGE_SIZE;
 pub use self::liveness::Liveness;
+use self::log::ReadParams;
 use self::options::{Options, SaveOptions};
+use self::push::Waiting;
 use self::task::Document;
 use self::transitions::{Save, Saved};
-use crate::error::Result;
+use crate::clock::Wake as _;
+use crate::error::{Reason, Result};
 use crate::events::{EventKind, EventQueue};
 use crate::fault;
 use crate::options::{check_identifier, check_name};
-use crate::store::{A2aTable, Change, Claim, Store};
+use crate::store::{A2aRow, A2aTable, Appended, Change, Claim, Store, corrupt_row};
+use crate::sync::atomic::{AtomicBool, Ordering};
 use crate::text::Text;
 
 /// A state provider. Every method may be called from any number of threads; names, arguments and outcomes are
@@ -34,6 +42,9 @@ use crate::text::Text;
 pub struct StateProvider {
     table: Arc<dyn A2aTable>,
     options: Options,
+    /// The push notification configs of tasks that are not saved yet.
+    waiting: Waiting,
+    closed: AtomicBool,
 }
 
 #[allow(missing_docs)] // Documented in ffi, function by function.
@@ -41,7 +52,13 @@ impl StateProvider {
     pub fn open(store: &Store, options: Option<&str>) -> Result<Self> {
         let options = Options::parse(options)?;
         let table = store.backend().a2a_tasks(&options.name)?;
-        Ok(Self { table, options })
+        Ok(Self { table, options, waiting: Waiting::default(), closed: AtomicBool::new(false) })
+    }
+
+    /// Wakes everyone who waits through this provider with `CLOSED`.
+    pub fn close(&self) {
+        self.closed.store(true, Ordering::SeqCst);
+        self.table.hub().wake_all();
     }
 
     pub fn options(&self) -> Text {
@@ -52,7 +69,7 @@ impl StateProvider {
     pub fn save_task(&self, owner: Option<&str>, task: &str, save_options: Option<&str>) -> Result<u64> {
         check_owner(owner)?;
         let document = Document::parse(task, self.options.maximum_payload_bytes)?;
-        let save_options = SaveOptions::parse(save_options)?;
+        let save_options = SaveOptions::parse(save_options, &self.options)?;
         let save = Save {
             id: &document.id,
             owner,
@@ -63,6 +80,9 @@ impl StateProvider {
             history: document.history.map(Arc::new),
             artifacts: document.artifacts.map(Arc::new),
             expected_revision: save_options.expected_revision,
+            must_exist: save_options.must_exist,
+            unless_final: save_options.unless_final,
+            appended: save_options.event.map(|text| Appended { text, limits: self.options.log_limits }),
             finalized_retention_ms: self.options.finalized_retention_ms,
         };
         let mut revision = 0;
@@ -76,12 +96,14 @@ impl StateProvider {
                 let Saved { row, became_final } = transitions::save(stored, &save, now.tick_ns)?;
                 revision = row.revision;
                 announce = became_final && !save_options.is_replicated;
-                // A replicated save is announced nowhere, also not by a store that tells other processes.
-                Ok(if save_options.is_replicated { Change::PutUnannounced(row) } else { Change::Put(row) })
+                Ok(if save_options.is_replicated { Change::PutReplicated(row) } else { Change::Put(row) })
             },
         )?;
+        self.attach_push_configs(owner, save.id)?;
+        let hub = self.table.hub();
+        hub.announce(EventKind::Saved, save.id);
         if announce {
-            self.table.hub().announce(EventKind::Finalized, save.id);
+            hub.announce(EventKind::Finalized, save.id);
         }
         Ok(revision)
     }
@@ -101,12 +123,16 @@ impl StateProvider {
             if row.owner.as_deref() != owner {
                 return;
             }
+            if row.is_damaged() {
+                answer = Some(Err(corrupt_row()));
+                return;
+            }
             let pieces = cut::pieces(row.listed(), view);
             let mut text = Text::with_capacity(pieces.len());
             pieces.push_to(&mut text);
-            answer = Some((text, row.revision));
+            answer = Some(Ok((text, row.revision)));
         })?;
-        Ok(answer)
+        answer.transpose()
     }
 
     pub fn delete_task(&self, owner: Option<&str>, task_id: &str) -> Result<()> {
@@ -115,7 +141,9 @@ impl StateProvider {
         self.table.transact_claimed(claim(owner), task_id, None, &mut |stored, _| {
             fault::point("a2a_transition");
             Ok(transitions::delete(stored, owner))
-        })
+        })?;
+        self.table.hub().wake(task_id);
+        Ok(())
     }
 
     pub fn list_tasks(&self, owner: Option<&str>, params: Option<&str>) -> Result<Text> {
@@ -143,9 +171,134 @@ impl StateProvider {
     }
 
     pub fn open_events(&self, capacity: u32) -> Result<Arc<EventQueue>> {
-        self.table.hub().open_queue(capacity)
+        self.table.hub().open_queue_with(capacity, self.options.announce_saves)
+    }
+
+    pub fn read_events(&self, task_id: &str, params: Option<&str>) -> Result<Text> {
+        check_identifier(task_id, "task_id")?;
+        ReadParams::parse(params)?.page(&*self.table, task_id)
+    }
+
+    /// The task's revision, once it is not `seen_revision`. `timeout` `None` waits for ever.
+    pub fn wait_task(&self, task_id: &str, seen_revision: u64, timeout: Option<Duration>) -> Result<u64> {
+        check_identifier(task_id, "task_id")?;
+        wait::wait_task(&*self.table, &self.closed, task_id, seen_revision, timeout)
     }
 }
+
+/// Push notification configs.
+#[allow(missing_docs)] // Documented in ffi, function by function.
+impl StateProvider {
+    pub fn set_push_config(
+        &self,
+        owner: Option<&str>,
+        task_id: &str,
+        config_id: Option<&str>,
+        config: &str,
+    ) -> Result<()> {
+        check_owner(owner)?;
+        check_identifier(task_id, "task_id")?;
+        let config_id = config_id.unwrap_or(task_id);
+        check_identifier(config_id, "config_id")?;
+        let config = push::parse_config(config, self.options.maximum_payload_bytes)?;
+        let set = |configs: Option<&str>| push::set(configs, config_id, config).map(Some);
+        self.change_push_configs(owner, task_id, &set)
+    }
+
+    pub fn list_push_configs(
+        &self,
+        owner: Option<&str>,
+        task_id: &str,
+        params: Option<&str>,
+    ) -> Result<Text> {
+        check_owner(owner)?;
+        check_identifier(task_id, "task_id")?;
+        let any_owner = push::parse_list_params(params, owner)?;
+        let mut answer = Ok(None);
+        let mut visit = |row: &A2aRow| {
+            if !any_owner && row.owner.as_deref() != owner {
+                return;
+            }
+            answer = if row.is_damaged() { Err(corrupt_row()) } else { Ok(row.push_configs.clone()) };
+        };
+        let is_there = if any_owner {
+            self.table.read(task_id, &mut visit)?
+        } else {
+            self.table.read_claimed(claim(owner), task_id, &mut visit)?
+        };
+        let configs = match (is_there, any_owner) {
+            (true, _) => answer?,
+            (false, true) => self.waiting.get_any(task_id),
+            (false, false) => self.waiting.get(task_id, owner),
+        };
+        Ok(push::render(configs.as_deref()))
+    }
+
+    pub fn delete_push_config(
+        &self,
+        owner: Option<&str>,
+        task_id: &str,
+        config_id: Option<&str>,
+    ) -> Result<()> {
+        check_owner(owner)?;
+        check_identifier(task_id, "task_id")?;
+        if let Some(config_id) = config_id {
+            check_identifier(config_id, "config_id")?;
+        }
+        let delete = |configs: Option<&str>| Ok(push::delete(configs, config_id));
+        match self.change_push_configs(owner, task_id, &delete) {
+            Err(error) if error.reason() == Reason::TaskNotFound => Ok(()),
+            done => done,
+        }
+    }
+
+    /// Changes the configs of a task, or those that wait for it.
+    fn change_push_configs(
+        &self,
+        owner: Option<&str>,
+        task_id: &str,
+        change: &ChangeConfigs<'_>,
+    ) -> Result<()> {
+        if self.change_stored_push_configs(owner, task_id, change)? {
+            return Ok(());
+        }
+        self.waiting.change(task_id, owner, change)?;
+        // The task may have come meanwhile.
+        self.attach_push_configs(owner, task_id)
+    }
+
+    /// False when there is no such task.
+    fn change_stored_push_configs(
+        &self,
+        owner: Option<&str>,
+        task_id: &str,
+        change: &ChangeConfigs<'_>,
+    ) -> Result<bool> {
+        let mut is_there = false;
+        self.table.transact_claimed(claim(owner), task_id, None, &mut |stored, _| {
+            fault::point("a2a_transition");
+            let changed = transitions::change_push_configs(stored, owner, change)?;
+            is_there = changed.is_some();
+            Ok(changed.unwrap_or(Change::Keep))
+        })?;
+        Ok(is_there)
+    }
+
+    /// Stores the configs that waited for a task, if it is there. Whoever adds to those that wait looks for the task
+    /// afterwards, and whoever makes a task looks for them afterwards: one of the two finds both.
+    fn attach_push_configs(&self, owner: Option<&str>, task_id: &str) -> Result<()> {
+        let Some(waiting) = self.waiting.get(task_id, owner) else { return Ok(()) };
+        let merge = |configs: Option<&str>| push::merge(configs, &waiting).map(Some);
+        let attached = self.change_stored_push_configs(owner, task_id, &merge);
+        if !matches!(attached, Ok(false)) {
+            self.waiting.forget(task_id, owner, &waiting);
+        }
+        attached.map(|_| ())
+    }
+}
+
+/// What becomes of the text of a task's configs.
+type ChangeConfigs<'a> = dyn Fn(Option<&str>) -> Result<Option<Arc<str>>> + 'a;
 
 /// What a task must say to be this owner's.
 fn claim(owner: Option<&str>) -> Claim<'_> {

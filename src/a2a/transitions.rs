@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use super::state;
 use crate::error::{Error, Reason, Result};
-use crate::store::{A2aRow, ArrayIndex, Change};
+use crate::store::{A2aRow, Appended, ArrayIndex, Change, KeptEvents, corrupt_row};
 
 /// A save, with everything that need not be made under a lock.
 #[derive(Debug)]
@@ -31,6 +31,12 @@ pub(crate) struct Save<'a> {
     pub artifacts: Option<Arc<ArrayIndex>>,
     /// The revision that the task must have; 0 is "must not exist".
     pub expected_revision: Option<u64>,
+    /// Whether the task must be there.
+    pub must_exist: bool,
+    /// Whether a task that is final already is left alone.
+    pub unless_final: bool,
+    /// What goes into the task's log with this save.
+    pub appended: Option<Appended>,
     /// How long the task is kept once it is final, ms; 0 is for ever.
     pub finalized_retention_ms: i64,
 }
@@ -47,18 +53,26 @@ pub(crate) struct Saved {
 /// Saves a task over what is stored.
 pub(crate) fn save(stored: Option<&A2aRow>, save: &Save<'_>, tick_ns: i64) -> Result<Saved> {
     if stored.is_some_and(|row| row.owner.as_deref() != save.owner) {
-        return Err(Error::new(Reason::TaskNotFound, "there is no such task for this owner"));
+        return Err(not_found());
+    }
+    if save.must_exist && stored.is_none() {
+        return Err(not_found());
     }
     let revision = stored.map_or(0, |row| row.revision);
     if save.expected_revision.is_some_and(|expected| expected != revision) {
         return Err(Error::new(Reason::RevisionMismatch, "the task has another revision than expected"));
     }
     let is_final = state::is_final(save.state);
-    if stored.is_some_and(|row| row.is_final) && !is_final {
-        return Err(Error::new(
-            Reason::TaskFinal,
-            "a final task is not taken back to a state that is not final",
-        ));
+    if stored.is_some_and(|row| row.is_final) {
+        if save.unless_final {
+            return Err(Error::new(Reason::TaskFinal, "the task is final already"));
+        }
+        if !is_final {
+            return Err(Error::new(
+                Reason::TaskFinal,
+                "a final task is not taken back to a state that is not final",
+            ));
+        }
     }
     let finalized_before = stored.and_then(|row| row.finalized_tick_ns);
     let row = A2aRow {
@@ -74,8 +88,33 @@ pub(crate) fn save(stored: Option<&A2aRow>, save: &Save<'_>, tick_ns: i64) -> Re
         task: Arc::clone(&save.task),
         history: save.history.clone(),
         artifacts: save.artifacts.clone(),
+        push_configs: stored.and_then(|row| row.push_configs.clone()),
+        appended: save.appended.clone(),
+        log: stored.map(|row| row.log).unwrap_or_default(),
+        kept_events: KeptEvents::default(),
     };
     Ok(Saved { row, became_final: is_final && finalized_before.is_none() })
+}
+
+/// Lets `change` change the push notification configs of `owner`'s task. `None` when there is no such task.
+pub(crate) fn change_push_configs(
+    stored: Option<&A2aRow>,
+    owner: Option<&str>,
+    change: impl FnOnce(Option<&str>) -> Result<Option<Arc<str>>>,
+) -> Result<Option<Change<A2aRow>>> {
+    let Some(row) = stored else { return Ok(None) };
+    if row.owner.as_deref() != owner {
+        return Err(not_found());
+    }
+    if row.is_damaged() {
+        return Err(corrupt_row());
+    }
+    let push_configs = change(row.push_configs.as_deref())?;
+    Ok(Some(Change::Put(A2aRow { push_configs, ..row.clone() })))
+}
+
+pub(crate) fn not_found() -> Error {
+    Error::new(Reason::TaskNotFound, "there is no such task for this owner")
 }
 
 /// Deletes a task of `owner`'s; a foreign task stays, as if it were not there.
@@ -114,6 +153,9 @@ pub(crate) mod tests {
             history: None,
             artifacts: None,
             expected_revision: None,
+            must_exist: false,
+            unless_final: false,
+            appended: None,
             finalized_retention_ms: 0,
         }
     }
@@ -187,6 +229,22 @@ pub(crate) mod tests {
         assert_eq!(save(Some(&stored), &expecting(1), 200).expect("a save").row.revision, 2);
         assert_eq!(save(None, &expecting(0), 200).expect("a save").row.revision, 1);
         assert_eq!(reason(save(None, &expecting(1), 200)), Reason::RevisionMismatch);
+    }
+
+    #[test]
+    fn a_task_that_must_exist_and_one_that_must_not_be_final() {
+        let must_exist = Save { must_exist: true, ..command("working") };
+        assert_eq!(reason(save(None, &must_exist, 200)), Reason::TaskNotFound);
+        assert_eq!(save(Some(&row("working")), &must_exist, 200).expect("a save").row.revision, 2);
+        // Absence comes before the revision, the revision before the state.
+        let both = Save { must_exist: true, expected_revision: Some(3), ..command("working") };
+        assert_eq!(reason(save(None, &both, 200)), Reason::TaskNotFound);
+        let unless_final = |state| Save { unless_final: true, ..command(state) };
+        assert_eq!(reason(save(Some(&row("failed")), &unless_final("canceled"), 200)), Reason::TaskFinal);
+        let stale = Save { expected_revision: Some(9), ..unless_final("canceled") };
+        assert_eq!(reason(save(Some(&row("failed")), &stale, 200)), Reason::RevisionMismatch);
+        assert!(save(Some(&row("working")), &unless_final("canceled"), 200).expect("a save").became_final);
+        assert!(save(None, &unless_final("canceled"), 200).expect("a save").became_final);
     }
 
     #[test]

@@ -73,6 +73,7 @@ pub unsafe extern "C" fn taskhold_subscription_close(
 /// `{"event": "changed", "taskId": "..."}`: the task was created, its state changed, or answers were accepted.
 /// `{"event": "cancelation_requested", "taskId": "..."}`: a client asked for the task's cancelation.
 /// `{"event": "finalized", "taskId": "..."}`: the A2A task became final.
+/// `{"event": "saved", "taskId": "..."}`: the A2A task was saved, where the provider has `announceSaves`.
 /// `{"event": "lagged"}`: the queue was full and events were dropped here: look at everything again.
 /// Ignore events that you do not know.
 ///

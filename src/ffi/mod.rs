@@ -33,6 +33,8 @@ pub mod manager_protocol;
 pub mod manager_worker;
 pub mod session_store;
 pub mod state_provider;
+pub mod state_provider_events;
+pub mod state_provider_push;
 pub mod status;
 pub mod store;
 pub mod string;
@@ -40,5 +42,6 @@ pub mod string;
 #[cfg(feature = "internals")]
 pub use self::{
     clock::*, events::*, library::*, manager::*, manager_events::*, manager_protocol::*, manager_worker::*,
-    session_store::*, state_provider::*, status::*, store::*, string::*,
+    session_store::*, state_provider::*, state_provider_events::*, state_provider_push::*, status::*,
+    store::*, string::*,
 };

@@ -3,7 +3,6 @@
 use std::ffi::c_char;
 
 use super::args::{Out, optional_text, text};
-use super::events::taskhold_events;
 use super::guard::guard;
 use super::handle::{self, Handle, HandleTable};
 use super::status::taskhold_status;
@@ -25,8 +24,9 @@ impl Handle for taskhold_state_provider {
         &TABLE
     }
 
-    /// Nobody waits in a provider.
-    fn close(_provider: &Self::Object) {}
+    fn close(provider: &Self::Object) {
+        provider.close();
+    }
 }
 
 /// Liveness: the task is unknown, was deleted, or is not retained any more.
@@ -52,6 +52,9 @@ const _: () = {
 ///  - `gracePeriodMs` (15000; 0 allowed): how long a final task still counts as active.
 ///  - `maximumRetainedTasks` (0: none): how many tasks may be there at once, exactly.
 ///  - `finalizedRetentionMs` (0: for ever): how long a task is kept after it became final.
+///  - `maximumEventsPerTask`, `maximumEventBytesPerTask` (0: none): how many events a task's log keeps, and how many
+///    bytes of their texts. The oldest go, at most 64 with each save.
+///  - `announceSaves` (false): event queues also tell of every save, see taskhold_state_provider_open_events().
 ///  - `maximumPayloadBytes` (10485760): most bytes of one task.
 ///
 /// @param store        In, optional: where the tasks live. NULL is a private store in memory.
@@ -106,7 +109,8 @@ pub unsafe extern "C" fn taskhold_state_provider_options(
     })
 }
 
-/// Closes a provider. Its tasks stay in the store; those of a private store end.
+/// Closes a provider. Its tasks stay in the store; those of a private store end. Calls that wait through it end
+/// with CLOSED.
 ///
 /// @param provider In: the provider. NULL and a closed one are fine.
 /// @return OK; INVALID_HANDLE (foreign).
@@ -128,15 +132,20 @@ pub unsafe extern "C" fn taskhold_state_provider_close(
 /// @param task         In: an A2A Task object, kept and given back byte for byte; `id` and `status.state` are
 ///                     required.
 /// @param save_options In, optional: JSON object: `expectedRevision` makes the save conditional on the stored
-///                     revision (0: there must be none); `isReplicated` (false) says that another node saved
-///                     it first, and announces nothing.
+///                     revision (0: there must be none); `mustExist` (false) on there being the task;
+///                     `unlessFinal` (false) on its not being final yet; `event`, any JSON value but null, is
+///                     appended to the task's log in the same step, under the revision that the save makes;
+///                     `isReplicated` (false) says that another node saved it first, and announces no
+///                     finalization.
 /// @param out_revision Out, optional: the revision that this save made.
 /// @param out_error    Out, owned, optional: why the call failed.
 /// @return OK; INVALID_ARGUMENT (invalid_value, invalid_payload, invalid_identifier, invalid_timestamp,
-///         malformed JSON or `save_options`); NOT_FOUND (task_not_found): the id belongs to another owner;
-///         INVALID_STATE (task_final): the stored task is final and this one is not; CONFLICT
-///         (revision_mismatch); CAPACITY_EXHAUSTED (capacity_exhausted); LIMIT_EXCEEDED (payload_too_large,
-///         nesting_too_deep).
+///         malformed JSON or `save_options`, `mustExist` with `expectedRevision` 0); NOT_FOUND
+///         (task_not_found): the id belongs to another owner, or `mustExist` was given and there is no task;
+///         CONFLICT (revision_mismatch); INVALID_STATE (task_final): the stored task is final, and this one is
+///         not, or `unlessFinal` was given; CAPACITY_EXHAUSTED (capacity_exhausted); LIMIT_EXCEEDED
+///         (payload_too_large: the task, or `event`, also when it alone has more than `maximumEventBytesPerTask`;
+///         nesting_too_deep). They are checked in this order.
 /// @note Any thread.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn taskhold_state_provider_save_task(
@@ -347,32 +356,6 @@ pub unsafe extern "C" fn taskhold_state_provider_task_liveness(
         let task_id = unsafe { text("task_id", task_id) }?;
         liveness.require("out_liveness")?;
         liveness.set(provider.task_liveness(task_id)? as i32);
-        Ok(())
-    })
-}
-
-/// Opens a queue that tells when tasks become final: once for each, after the change is stored, and not for
-/// replicated saves. It sees what other handles of the same name and other processes save over one store.
-///
-/// @param provider   In: the provider.
-/// @param capacity   In: most events that wait in the queue, at least 1.
-/// @param out_events Out, owned: the queue. Close it with taskhold_events_close(). It outlives the provider.
-/// @param out_error  Out, owned, optional: why the call failed.
-/// @return OK; INVALID_ARGUMENT (invalid_value: `capacity` is 0).
-/// @note Any thread.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn taskhold_state_provider_open_events(
-    provider: *mut taskhold_state_provider,
-    capacity: u32,
-    out_events: *mut *mut taskhold_events,
-    out_error: *mut *mut c_char,
-) -> taskhold_status {
-    // SAFETY: out-parameters are NULL or writable until the function returns (header, "Outputs").
-    let (events, error) = unsafe { (Out::clear(out_events), Out::clear(out_error)) };
-    guard("taskhold_state_provider_open_events", error, || {
-        let provider = handle::get(provider)?;
-        events.require("out_events")?;
-        events.set(handle::open(provider.open_events(capacity)?)?);
         Ok(())
     })
 }

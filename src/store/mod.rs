@@ -4,6 +4,7 @@
 
 #![forbid(unsafe_code)]
 
+mod event_log;
 pub mod memory;
 mod rows;
 #[cfg(feature = "sqlite")]
@@ -11,7 +12,9 @@ pub mod sqlite;
 mod task_texts;
 
 use std::sync::{Arc, Weak};
+use std::time::Duration;
 
+pub use self::event_log::{Appended, KeptEvents, LogLimits, LogTotals};
 pub use self::rows::{A2aRow, ArrayIndex, InputState, Member, SessionRow, TaskRow, TaskStatus};
 pub use self::task_texts::{TaskCreation, TaskTexts};
 use crate::clock::{Clock, Now};
@@ -35,6 +38,21 @@ fn add_listener<L: ?Sized>(listeners: &mut Vec<Weak<L>>, listener: Weak<L>) {
     listeners.push(listener);
 }
 
+/// A stored record cannot be read.
+pub(crate) fn corrupt_row() -> Error {
+    Error::new(Reason::CorruptRow, "the stored record cannot be read")
+}
+
+/// Shortest time between two looks that nobody asked for: a clock that is moved by hand may stand right before
+/// an expiry for ever.
+const SHORTEST_TIMER: Duration = Duration::from_millis(1);
+
+/// The time until a row expires, if it does, for a timer.
+pub(crate) fn time_left<R: Row>(row: &R, tick_ns: i64) -> Option<Duration> {
+    let left_ns = row.expires_at()?.saturating_sub(tick_ns);
+    Some(Duration::from_nanos(u64::try_from(left_ns).unwrap_or(0)).max(SHORTEST_TIMER))
+}
+
 /// A record as a backend keeps it.
 pub trait Row: Clone + Send + Sync + 'static {
     /// Its id, unique within a table.
@@ -56,8 +74,8 @@ pub enum Change<R> {
     Keep,
     /// This row is stored in place of the old one, or as a new one.
     Put(R),
-    /// The same, but no event queue is told of it, here or in another process.
-    PutUnannounced(R),
+    /// The same for a record that another node changed first: event queues hear that it was saved, and nothing else.
+    PutReplicated(R),
     /// The row is deleted.
     Remove,
 }
@@ -208,10 +226,29 @@ pub struct A2aListed<'r> {
     pub artifacts: Option<&'r ArrayIndex>,
 }
 
+/// Where a task's log stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LogPosition {
+    /// The task's revision.
+    pub revision: u64,
+    /// What its log holds.
+    pub totals: LogTotals,
+}
+
 /// A table of A2A tasks, which can be listed by owner.
 pub trait A2aTable: Table<A2aRow> {
     /// Shows the rows that match, in the A2A order. `visit` must not call the store.
     fn list(&self, query: &A2aQuery<'_>, visit: &mut dyn FnMut(A2aListed<'_>)) -> Result<A2aFound>;
+
+    /// Shows the events of a task behind the revision `after`, oldest first, at most `limit`, and tells where its log
+    /// stands, all in one snapshot. `None` when there is no such task. `visit` must not call the store.
+    fn read_events(
+        &self,
+        id: &str,
+        after: u64,
+        limit: usize,
+        visit: &mut dyn FnMut(u64, &str),
+    ) -> Result<Option<LogPosition>>;
 }
 
 /// A storage backend.

@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use super::event_log::{Appended, KeptEvents, LogTotals};
 use super::task_texts::TaskTexts;
 use super::{A2aListed, Row};
 use crate::clock::NANOS_PER_MILLI;
@@ -218,15 +219,28 @@ pub struct A2aRow {
     pub finalized_retention_ms: i64,
     /// Grows with every save.
     pub revision: u64,
-    /// The task: JSON text.
+    /// The task: JSON text; empty when it is damaged.
     pub task: Arc<str>,
     /// Where `history` stands in it.
     pub history: Option<Arc<ArrayIndex>>,
     /// Where `artifacts` stands in it; elements are not indexed.
     pub artifacts: Option<Arc<ArrayIndex>>,
+    /// Its push notification configs: JSON text of an array of objects, oldest first; `None` when there are none.
+    pub push_configs: Option<Arc<str>>,
+    /// The event that the save which made this row appends to the task's log.
+    pub appended: Option<Appended>,
+    /// What the log holds. A store brings this up to date when it appends.
+    pub log: LogTotals,
+    /// The log's events, in a store in memory.
+    pub kept_events: KeptEvents,
 }
 
 impl A2aRow {
+    /// Whether its texts are damaged. The row then has empty ones, and its columns still answer.
+    pub fn is_damaged(&self) -> bool {
+        self.task.is_empty()
+    }
+
     /// What a listing shows of it.
     pub fn listed(&self) -> A2aListed<'_> {
         A2aListed {

@@ -70,7 +70,7 @@ impl Table<TaskRow> for Stub {
         }
         match decide(row.as_ref(), fixtures::at(2))? {
             Change::Keep => {}
-            Change::Put(next) | Change::PutUnannounced(next) => *row = Some(next),
+            Change::Put(next) | Change::PutReplicated(next) => *row = Some(next),
             Change::Remove => *row = None,
         }
         Ok(())

@@ -9,13 +9,9 @@ use super::render;
 use super::transitions::not_found;
 use crate::error::Result;
 use crate::events::Look;
-use crate::store::{Row, TaskRow, TaskTable};
+use crate::store::{TaskTable, time_left};
 use crate::sync::atomic::AtomicBool;
 use crate::text::Text;
-
-/// Shortest time between two looks that nobody asked for: a clock that is moved by hand may stand right before
-/// an expiry for ever.
-const SHORTEST_TIMER: Duration = Duration::from_millis(1);
 
 /// The record as soon as its revision is above `seen_revision`.
 pub(super) fn wait_task(
@@ -32,14 +28,9 @@ pub(super) fn wait_task(
             look = Some(if row.revision > seen_revision {
                 Look::Ready(render::record(row))
             } else {
-                Look::Again(time_to_live(row, tick_ns))
+                Look::Again(time_left(row, tick_ns))
             });
         })?;
         look.ok_or_else(not_found)
     })
-}
-
-fn time_to_live(row: &TaskRow, tick_ns: i64) -> Option<Duration> {
-    let left_ns = row.expires_at()?.saturating_sub(tick_ns);
-    Some(Duration::from_nanos(u64::try_from(left_ns).unwrap_or(0)).max(SHORTEST_TIMER))
 }

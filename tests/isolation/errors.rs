@@ -54,7 +54,7 @@ fn canaries(role: &Role) -> Vec<Vec<u8>> {
     let long = CANARY.repeat(200);
     let mut texts: Vec<String> = Vec::new();
     match role {
-        Role::Identifier(_) | Role::Name { .. } => {
+        Role::Identifier { .. } | Role::Name { .. } => {
             texts.extend([CANARY.to_owned(), format!("{CANARY}\n"), format!("\r{CANARY}"), long]);
         }
         Role::Text { .. } => texts.extend([

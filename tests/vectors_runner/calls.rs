@@ -326,4 +326,14 @@ functions! {
         error out_error) -> status;
     taskhold_state_provider_open_events(receiver p, number capacity, opened out_events,
         error out_error) -> status;
+    taskhold_state_provider_read_events(receiver p, text task_id, text params, document out_events,
+        error out_error) -> status;
+    taskhold_state_provider_wait_task(receiver p, text task_id, number seen_revision, number timeout_ms,
+        revision out_revision, error out_error) -> status;
+    taskhold_state_provider_set_push_config(receiver p, text owner, text task_id, text config_id, text config,
+        error out_error) -> status;
+    taskhold_state_provider_list_push_configs(receiver p, text owner, text task_id, text params,
+        document out_configs, error out_error) -> status;
+    taskhold_state_provider_delete_push_config(receiver p, text owner, text task_id, text config_id,
+        error out_error) -> status;
 }

@@ -13,7 +13,10 @@ use std::sync::Arc;
 
 use hashbrown::{DefaultHashBuilder, HashMap};
 
-use super::super::{A2aFound, A2aListed, A2aPosition, A2aQuery, A2aRow, A2aTable, SessionRow, is_too_roomy};
+use super::super::{
+    A2aFound, A2aListed, A2aPosition, A2aQuery, A2aRow, A2aTable, LogPosition, SessionRow, Table as _,
+    is_too_roomy,
+};
 use super::shard::{Cell, Locator, is_alive};
 use super::table::{Index, Indexed, MemoryTable};
 use crate::error::Result;
@@ -149,6 +152,7 @@ fn take(map: &mut HashMap<Arc<str>, Ordered>, name: &Arc<str>, place: &Place) {
 }
 
 /// Moves a row. Where its place stays the same, the row that stands there is the new one from now on.
+#[expect(clippy::mutable_key_type, reason = "what a place is ordered by never changes")]
 fn move_to(ordered: &mut Ordered, old: &Place, new: &Place) {
     if old.order != new.order {
         ordered.remove(old);
@@ -291,6 +295,17 @@ impl Indexed for A2aRow {
             + optional(&self.context_id)
             + self.state.len()
             + self.task.len()
+            + optional(&self.push_configs)
+            + usize::try_from(self.log.bytes).unwrap_or(usize::MAX)
+    }
+
+    fn stored_over(&mut self, old: Option<&Self>) {
+        if let Some(old) = old {
+            self.kept_events = old.kept_events.clone();
+        }
+        if let Some(appended) = self.appended.take() {
+            self.kept_events.append(self.revision, appended, &mut self.log);
+        }
     }
 }
 
@@ -320,6 +335,25 @@ impl Indexed for SessionRow {
 }
 
 impl A2aTable for MemoryTable<A2aRow> {
+    fn read_events(
+        &self,
+        id: &str,
+        after: u64,
+        limit: usize,
+        visit: &mut dyn FnMut(u64, &str),
+    ) -> Result<Option<LogPosition>> {
+        let mut events = Vec::new();
+        let mut position = None;
+        self.read(id, &mut |row| {
+            position = Some(LogPosition { revision: row.revision, totals: row.log });
+            events = row.kept_events.after(after, limit);
+        })?;
+        for (revision, text) in &events {
+            visit(*revision, text);
+        }
+        Ok(position)
+    }
+
     fn list(&self, query: &A2aQuery<'_>, visit: &mut dyn FnMut(A2aListed<'_>)) -> Result<A2aFound> {
         self.sweep_all(SWEEP_PER_LISTING);
         let tick_ns = self.tick_ns();

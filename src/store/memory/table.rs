@@ -43,6 +43,10 @@ pub(super) trait Indexed: Row {
 
     /// How many bytes of text it holds.
     fn bytes(&self) -> usize;
+
+    /// Called when the row is about to take the place of `old`, or to be new, with the shard locked: does what belongs
+    /// to the moment of storing.
+    fn stored_over(&mut self, _old: Option<&Self>) {}
 }
 
 /// An ordered index over the rows of a table. Called with the shard of the row locked.
@@ -158,7 +162,13 @@ impl<R: Indexed> MemoryTable<R> {
     }
 
     /// Puts a row in the place of the one that is there, which comes back to be dropped without a lock.
-    fn replace(&self, shard: &Shard<R>, (slot, upkeep): (&mut Slot<R>, &mut Upkeep), new: R) -> Arc<Cell<R>> {
+    fn replace(
+        &self,
+        shard: &Shard<R>,
+        (slot, upkeep): (&mut Slot<R>, &mut Upkeep),
+        mut new: R,
+    ) -> Arc<Cell<R>> {
+        new.stored_over(Some(&slot.cell.row));
         let deadline = new.expires_at().unwrap_or(NEVER);
         let new = Arc::new(Cell { sequence: slot.cell.sequence, row: new });
         self.index.replaced(slot.locator(), &slot.cell, &new);
@@ -193,7 +203,8 @@ impl<R: Indexed> MemoryTable<R> {
     }
 
     /// Stores a row whose id is not there.
-    fn insert(&self, shard: &Shard<R>, rows: &mut Rows<R>, hash: u64, row: R) {
+    fn insert(&self, shard: &Shard<R>, rows: &mut Rows<R>, hash: u64, mut row: R) {
+        row.stored_over(None);
         let sequence = self.sequence.fetch_add(1, Ordering::Relaxed) + 1;
         let deadline = row.expires_at().unwrap_or(NEVER);
         let mut slot = Slot { hash, scheduled: NEVER, cell: Arc::new(Cell { sequence, row }) };
@@ -307,7 +318,7 @@ impl<R: Indexed> Table<R> for MemoryTable<R> {
             let now = self.clock.now();
             let mut rows = shard.rows.write();
             let Some((slot, upkeep)) = rows.find_mut(hash, id) else {
-                let (Change::Put(row) | Change::PutUnannounced(row)) = decide(None, now)? else {
+                let (Change::Put(row) | Change::PutReplicated(row)) = decide(None, now)? else {
                     return Ok(());
                 };
                 if !row.takes_slot() || self.take_slot(limit) {
@@ -334,7 +345,7 @@ impl<R: Indexed> Table<R> for MemoryTable<R> {
             }
             let old = match decide(Some(&slot.cell.row), now)? {
                 Change::Keep => None,
-                Change::Put(new) | Change::PutUnannounced(new) => {
+                Change::Put(new) | Change::PutReplicated(new) => {
                     Some(self.replace(shard, (slot, upkeep), new))
                 }
                 Change::Remove => {

@@ -3,16 +3,22 @@
 
 #![forbid(unsafe_code)]
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use rusqlite::{Connection, ToSql};
 
-use super::super::{A2aFound, A2aListed, A2aPosition, A2aQuery, A2aRow, A2aTable, ArrayIndex, Row as _};
-use super::columns::{Binder, Column};
+use super::super::event_log::MOST_DROPPED_PER_SAVE;
+use super::super::{
+    A2aFound, A2aListed, A2aPosition, A2aQuery, A2aRow, A2aTable, Appended, ArrayIndex, KeptEvents,
+    LogPosition, LogTotals, Row as _, corrupt_row,
+};
+use super::columns::{Binder, Column, Statements};
 use super::failure::storage_error;
-use super::row::{Reader, SqlRow, Ticks, Unreadable, signed};
+use super::row::{Place, Reader, SqlRow, Ticks, Unreadable, signed};
 use super::table::SqlTable;
 use super::task_row::id_of;
+use super::writer::Transaction;
 use crate::error::Result;
 use crate::events::EventKind;
 
@@ -53,6 +59,67 @@ fn spans_from_bytes(bytes: Option<&[u8]>, text: &str) -> std::result::Result<Opt
     Ok(Some(ArrayIndex { member_start, value_start, value_end, elements }))
 }
 
+/// Stands for texts that are damaged: no JSON text is empty.
+const DAMAGED: &str = "";
+
+/// The task and its spans.
+type TaskText<'r> = (&'r str, Option<ArrayIndex>, Option<ArrayIndex>);
+
+/// Reads the columns of [`TaskText`], which stand together: history spans, artifacts spans, text.
+fn read_task<'r>(columns: &mut Reader<'r, '_>) -> std::result::Result<TaskText<'r>, Unreadable> {
+    let (history, artifacts) = (columns.optional_bytes(), columns.optional_bytes());
+    let task = columns.json()?;
+    let (history, artifacts) = (spans_from_bytes(history?, task)?, spans_from_bytes(artifacts?, task)?);
+    if let (Some(one), Some(other)) = (&history, &artifacts)
+        && one.member_start < other.value_end
+        && other.member_start < one.value_end
+    {
+        // Both would be cut out of the same bytes.
+        return Err(Unreadable);
+    }
+    Ok((task, history, artifacts))
+}
+
+const APPEND_EVENT: &str = "INSERT INTO a2a_events (task, revision, event) VALUES (?1, ?2, ?3)";
+const OLDEST_EVENTS: &str =
+    "SELECT revision, octet_length(event) FROM a2a_events WHERE task = ?1 ORDER BY revision LIMIT ?2";
+const DROP_EVENTS: &str = "DELETE FROM a2a_events WHERE task = ?1 AND revision <= ?2";
+const DELETE_EVENTS: &str = "DELETE FROM a2a_events WHERE task = ?1";
+/// Where the log of the task `?2` stands, at the time `?3`.
+const LOG_POSITION: &str = "SELECT sequence, revision, log_events, log_bytes, log_dropped_revision FROM a2a_tasks \
+     WHERE name = ?1 AND id = ?2 AND (expires_at IS NULL OR expires_at > ?3)";
+const READ_EVENTS: &str =
+    "SELECT revision, event FROM a2a_events WHERE task = ?1 AND revision > ?2 ORDER BY revision LIMIT ?3";
+
+impl A2aRow {
+    /// Writes the event that comes with the row into the log, and drops what is too much. Gives the row with what
+    /// the log then holds.
+    fn with_log_written(
+        &self,
+        transaction: &Transaction<'_>,
+        place: Place,
+    ) -> rusqlite::Result<Cow<'_, Self>> {
+        let Some(Appended { text, limits }) = &self.appended else { return Ok(Cow::Borrowed(self)) };
+        let mut log = self.log;
+        transaction.execute(APPEND_EVENT, (place.sequence, signed(self.revision), &**text))?;
+        log.add(text);
+        if log.exceed(*limits) {
+            let oldest = (place.sequence, i64::try_from(MOST_DROPPED_PER_SAVE).unwrap_or(i64::MAX));
+            let oldest =
+                transaction.query_all(OLDEST_EVENTS, oldest, |row| Ok((row.get(0)?, row.get(1)?)))?;
+            for (revision, bytes) in oldest {
+                if !log.exceed(*limits) {
+                    break;
+                }
+                let (revision, bytes): (i64, i64) = (revision, bytes);
+                log.drop_oldest(revision.unsigned_abs(), bytes.unsigned_abs());
+            }
+            transaction.execute(DROP_EVENTS, (place.sequence, signed(log.dropped_revision)))?;
+        }
+        Ok(Cow::Owned(Self { log, ..self.clone() }))
+    }
+}
+
 impl SqlRow for A2aRow {
     const KIND: &'static str = "a2a";
     const TABLE: &'static str = "a2a_tasks";
@@ -68,6 +135,10 @@ impl SqlRow for A2aRow {
         Column::changing("retention_ms"),
         Column::changing_for_index("expires_at"),
         Column::changing("revision"),
+        Column::changing("log_events"),
+        Column::changing("log_bytes"),
+        Column::changing("log_dropped_revision"),
+        Column::changing("push_configs").concealed_as("NULL"),
         Column::changing("history_spans").concealed_as("NULL"),
         Column::changing("artifacts_spans").concealed_as("NULL"),
         Column::changing("task").concealed_as("'{}'"),
@@ -89,11 +160,20 @@ impl SqlRow for A2aRow {
         let finalized_tick_ns = columns.optional_integer()?.map(|ms| ticks.tick(ms));
         let finalized_retention_ms = columns.integer()?;
         let revision = columns.count()?;
-        let (history, artifacts) = (columns.optional_bytes()?, columns.optional_bytes()?);
-        let task = columns.json()?;
+        let log = LogTotals {
+            events: columns.count()?,
+            bytes: columns.count()?,
+            dropped_revision: columns.count()?,
+        };
         if finalized_tick_ns.is_some() != is_final {
             return Err(Unreadable);
         }
+        // The columns answer for a task whose texts are damaged, and let it be deleted and replaced.
+        let push_configs = columns.optional_json();
+        let (task, history, artifacts, push_configs) = match (read_task(columns), push_configs) {
+            (Ok((task, history, artifacts)), Ok(configs)) => (task, history, artifacts, configs),
+            _ => (DAMAGED, None, None, None),
+        };
         Ok(Self {
             id,
             owner,
@@ -104,9 +184,13 @@ impl SqlRow for A2aRow {
             finalized_tick_ns,
             finalized_retention_ms,
             revision,
-            history: spans_from_bytes(history, task)?.map(Arc::new),
-            artifacts: spans_from_bytes(artifacts, task)?.map(Arc::new),
+            history: history.map(Arc::new),
+            artifacts: artifacts.map(Arc::new),
             task: task.into(),
+            push_configs: push_configs.map(Arc::from),
+            appended: None,
+            log,
+            kept_events: KeptEvents::default(),
         })
     }
 
@@ -122,13 +206,53 @@ impl SqlRow for A2aRow {
         columns.put(self.finalized_retention_ms)?;
         columns.put(self.expires_at().map(|deadline| ticks.deadline_ms(deadline)))?;
         columns.put(signed(self.revision))?;
+        columns.put(signed(self.log.events))?;
+        columns.put(signed(self.log.bytes))?;
+        columns.put(signed(self.log.dropped_revision))?;
+        columns.put(self.push_configs.as_deref())?;
         columns.put(spans_to_bytes(self.history.as_deref()))?;
         columns.put(spans_to_bytes(self.artifacts.as_deref()))?;
         columns.put(&*self.task)
     }
 
-    fn event(old: Option<&Self>, new: &Self) -> Option<EventKind> {
-        (new.is_final && old.is_none_or(|old| !old.is_final)).then_some(EventKind::Finalized)
+    fn insert(
+        &self,
+        statements: &Statements,
+        transaction: &Transaction<'_>,
+        place: Place,
+        ticks: Ticks,
+    ) -> rusqlite::Result<()> {
+        statements.insert(self.with_log_written(transaction, place)?.as_ref(), transaction, place, ticks)
+    }
+
+    fn update(
+        &self,
+        _old: &Self,
+        statements: &Statements,
+        transaction: &Transaction<'_>,
+        place: Place,
+        ticks: Ticks,
+    ) -> rusqlite::Result<()> {
+        statements.update(self.with_log_written(transaction, place)?.as_ref(), transaction, place, ticks)
+    }
+
+    fn deleted(transaction: &Transaction<'_>, place: Place) -> rusqlite::Result<()> {
+        transaction.execute(DELETE_EVENTS, (place.sequence,)).map(|_| ())
+    }
+
+    fn events(old: Option<&Self>, new: &Self, is_replicated: bool) -> &'static [EventKind] {
+        let became_final = new.is_final && old.is_none_or(|old| !old.is_final);
+        if old.is_some_and(|old| old.revision == new.revision) {
+            &[]
+        } else if became_final && !is_replicated {
+            &[EventKind::Saved, EventKind::Finalized]
+        } else {
+            &[EventKind::Saved]
+        }
+    }
+
+    fn is_damaged(&self) -> bool {
+        Self::is_damaged(self)
     }
 }
 
@@ -209,6 +333,50 @@ impl A2aTable for SqlTable<A2aRow> {
         read.map_err(|error| storage_error(&error))?;
         Ok(found)
     }
+
+    fn read_events(
+        &self,
+        id: &str,
+        after: u64,
+        limit: usize,
+        visit: &mut dyn FnMut(u64, &str),
+    ) -> Result<Option<LogPosition>> {
+        let now_ms = self.shared.now().wall_ms;
+        let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+        let mut events: Vec<(u64, String)> = Vec::new();
+        let position = self.shared.read(|connection| {
+            let snapshot = connection.unchecked_transaction()?;
+            let mut position = connection.prepare_cached(LOG_POSITION)?;
+            let mut rows = position.query((self.name, id, now_ms))?;
+            let Some(columns) = rows.next()? else { return Ok(None) };
+            let sequence: i64 = columns.get(0)?;
+            let position = log_position(&mut Reader::new(columns, 1));
+            drop(rows);
+            let mut read = connection.prepare_cached(READ_EVENTS)?;
+            let read = read.query_map((sequence, signed(after), limit), |row| {
+                Ok((row.get::<_, i64>(0)?.unsigned_abs(), row.get(1)?))
+            })?;
+            events = read.collect::<rusqlite::Result<_>>()?;
+            snapshot.commit()?;
+            Ok(Some(position))
+        })?;
+        let position = position.transpose().map_err(|Unreadable| corrupt_row())?;
+        for (revision, event) in &events {
+            visit(*revision, event);
+        }
+        Ok(position)
+    }
+}
+
+fn log_position(columns: &mut Reader<'_, '_>) -> std::result::Result<LogPosition, Unreadable> {
+    Ok(LogPosition {
+        revision: columns.count()?,
+        totals: LogTotals {
+            events: columns.count()?,
+            bytes: columns.count()?,
+            dropped_revision: columns.count()?,
+        },
+    })
 }
 
 /// Shows the rows of a page. A failure behind the first row is not tried again.
@@ -249,9 +417,7 @@ fn show(
     visit: &mut dyn FnMut(A2aListed<'_>),
 ) -> std::result::Result<(), Unreadable> {
     let revision = columns.count()?;
-    let (history, artifacts) = (columns.optional_bytes()?, columns.optional_bytes()?);
-    let task = columns.json()?;
-    let (history, artifacts) = (spans_from_bytes(history, task)?, spans_from_bytes(artifacts, task)?);
+    let (task, history, artifacts) = read_task(columns)?;
     visit(A2aListed { revision, task, history: history.as_ref(), artifacts: artifacts.as_ref() });
     Ok(())
 }

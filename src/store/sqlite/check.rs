@@ -73,12 +73,14 @@ impl Findings {
             while let Some(columns) = rows.next()? {
                 self.records += 1;
                 taken += i64::from(columns.get_ref(2)?.as_i64().ok() != Some(0));
-                if R::read(&mut Reader::thorough(columns, HEAD_COLUMNS), shared.ticks, now.tick_ns).is_err() {
-                    self.unreadable_count += 1;
-                    if self.unreadable.len() < MOST_LISTED {
-                        let id = id_of(columns, HEAD_COLUMNS);
-                        self.unreadable.push(Unreadable { kind: R::KIND, name: name.clone(), id });
-                    }
+                let row = R::read(&mut Reader::thorough(columns, HEAD_COLUMNS), shared.ticks, now.tick_ns);
+                if row.is_ok_and(|row| !row.is_damaged()) {
+                    continue;
+                }
+                self.unreadable_count += 1;
+                if self.unreadable.len() < MOST_LISTED {
+                    let id = id_of(columns, HEAD_COLUMNS);
+                    self.unreadable.push(Unreadable { kind: R::KIND, name: name.clone(), id });
                 }
             }
             if slots.is_some_and(|slots| slots != taken) {

@@ -71,7 +71,3 @@ pub(super) fn commit_error(error: &rusqlite::Error) -> Error {
 pub(super) fn corrupt_file() -> Error {
     Error::new(Reason::CorruptFile, "the file is damaged or is not a store of this library")
 }
-
-pub(super) fn corrupt_row() -> Error {
-    Error::new(Reason::CorruptRow, "the stored record cannot be read")
-}

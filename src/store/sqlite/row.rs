@@ -71,6 +71,17 @@ pub(super) trait SqlRow: Row {
     /// Gives the value of each column of the table.
     fn bind(&self, columns: &mut Binder<'_, '_>, ticks: Ticks) -> rusqlite::Result<()>;
 
+    /// Inserts the row.
+    fn insert(
+        &self,
+        statements: &Statements,
+        transaction: &Transaction<'_>,
+        place: Place,
+        ticks: Ticks,
+    ) -> rusqlite::Result<()> {
+        statements.insert(self, transaction, place, ticks)
+    }
+
     /// Writes what may differ from `old`.
     fn update(
         &self,
@@ -100,8 +111,13 @@ pub(super) trait SqlRow: Row {
         Ok(())
     }
 
-    /// What event queues in other processes are told of this change.
-    fn event(old: Option<&Self>, new: &Self) -> Option<EventKind>;
+    /// What event queues in other processes are told of this change, which another node may have made first.
+    fn events(old: Option<&Self>, new: &Self, is_replicated: bool) -> &'static [EventKind];
+
+    /// Whether the row was read without its texts, since these are damaged.
+    fn is_damaged(&self) -> bool {
+        false
+    }
 }
 
 /// What every row begins with.

@@ -130,6 +130,16 @@ ALTER TABLE names RENAME COLUMN sequence TO last_sequence;
 ALTER TABLE tasks DROP COLUMN row_version;
 ALTER TABLE sessions DROP COLUMN row_version;
 ALTER TABLE a2a_tasks DROP COLUMN row_version;
+ALTER TABLE a2a_tasks ADD COLUMN push_configs TEXT;
+ALTER TABLE a2a_tasks ADD COLUMN log_events INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE a2a_tasks ADD COLUMN log_bytes INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE a2a_tasks ADD COLUMN log_dropped_revision INTEGER NOT NULL DEFAULT 0;
+CREATE TABLE a2a_events (
+    task INTEGER NOT NULL,
+    revision INTEGER NOT NULL,
+    event TEXT NOT NULL,
+    UNIQUE (task, revision)
+);
 ";
 
 /// What a file is.

@@ -174,7 +174,7 @@ impl SqlRow for SessionRow {
         Ok(())
     }
 
-    fn event(_old: Option<&Self>, _new: &Self) -> Option<EventKind> {
-        None
+    fn events(_old: Option<&Self>, _new: &Self, _is_replicated: bool) -> &'static [EventKind] {
+        &[]
     }
 }

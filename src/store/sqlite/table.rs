@@ -8,10 +8,10 @@ use std::sync::{Arc, PoisonError, RwLock, Weak};
 
 use rusqlite::Row as Columns;
 
-use super::super::{Change, Claim, Decide, ExpiryListener, Table, add_listener};
+use super::super::{Change, Claim, Decide, ExpiryListener, Table, add_listener, corrupt_row};
 use super::Shared;
 use super::columns::Statements;
-use super::failure::{Failure, corrupt_row};
+use super::failure::Failure;
 use super::row::{
     HEAD_COLUMNS, Head, Place, Reader, SqlRow, Unreadable, WRITE_CONTEXT_COLUMNS, WriteContext, signed,
 };
@@ -140,10 +140,10 @@ impl<R: SqlRow> SqlTable<R> {
             None => (None, None),
         };
         let change = decide(alive.as_ref().map(|(_, row)| row), now).map_err(Failure::Refused)?;
-        let is_announced = context.is_heard && matches!(change, Change::Put(_));
+        let is_replicated = matches!(change, Change::PutReplicated(_));
         match (change, alive) {
             (Change::Keep, _) | (Change::Remove, None) => return Ok(()),
-            (Change::Put(new) | Change::PutUnannounced(new), Some((head, old))) => {
+            (Change::Put(new) | Change::PutReplicated(new), Some((head, old))) => {
                 let place = Place { name: self.name, sequence: head.sequence };
                 new.update(&old, &self.statements, transaction, place, self.shared.ticks)?;
                 let slots = i64::from(new.takes_slot()) - i64::from(head.takes_slot);
@@ -151,11 +151,11 @@ impl<R: SqlRow> SqlTable<R> {
                     transaction.execute(CHANGE_SLOTS, (self.name, slots, None::<i64>))?;
                 }
                 self.expect_deadline(&new);
-                if is_announced {
-                    self.note_event(transaction, R::event(Some(&old), &new), id)?;
+                if context.is_heard {
+                    self.note_events(transaction, R::events(Some(&old), &new, is_replicated), id)?;
                 }
             }
-            (Change::Put(new) | Change::PutUnannounced(new), None) => {
+            (Change::Put(new) | Change::PutReplicated(new), None) => {
                 if let Some(gone) = gone {
                     self.delete(transaction, gone.head)?;
                     expired.extend(gone.row);
@@ -164,10 +164,10 @@ impl<R: SqlRow> SqlTable<R> {
                     self.take_slot(transaction, limit, context.is_counted, now, expired)?;
                 }
                 let place = Place { name: self.name, sequence: context.last_sequence + 1 };
-                self.statements.insert(&new, transaction, place, self.shared.ticks)?;
+                new.insert(&self.statements, transaction, place, self.shared.ticks)?;
                 self.expect_deadline(&new);
-                if is_announced {
-                    self.note_event(transaction, R::event(None, &new), id)?;
+                if context.is_heard {
+                    self.note_events(transaction, R::events(None, &new, is_replicated), id)?;
                 }
             }
             (Change::Remove, Some((head, _))) => self.delete(transaction, head)?,
@@ -179,13 +179,13 @@ impl<R: SqlRow> SqlTable<R> {
     }
 
     /// Writes down what event queues in other processes are to hear.
-    fn note_event(
+    fn note_events(
         &self,
         transaction: &Transaction<'_>,
-        event: Option<EventKind>,
+        events: &[EventKind],
         id: &str,
     ) -> rusqlite::Result<()> {
-        event.map_or(Ok(()), |event| watch::note_event(transaction, self.name, event, id))
+        events.iter().try_for_each(|&event| watch::note_event(transaction, self.name, event, id))
     }
 
     /// Takes a slot under `limit`. Expired rows give way, as many as it takes. Without a limit nothing is

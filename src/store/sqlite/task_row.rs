@@ -187,14 +187,14 @@ impl SqlRow for TaskRow {
         columns.put(texts.outcome())
     }
 
-    fn event(old: Option<&Self>, new: &Self) -> Option<EventKind> {
-        let Some(old) = old else { return Some(EventKind::Changed) };
+    fn events(old: Option<&Self>, new: &Self, _is_replicated: bool) -> &'static [EventKind] {
+        let Some(old) = old else { return &[EventKind::Changed] };
         if new.revision == old.revision {
-            None
+            &[]
         } else if new.cancelation_requested && !old.cancelation_requested {
-            Some(EventKind::CancelationRequested)
+            &[EventKind::CancelationRequested]
         } else {
-            Some(EventKind::Changed)
+            &[EventKind::Changed]
         }
     }
 }

@@ -10,7 +10,7 @@ use crate::error::Reason;
 /// What an operation did to a row: the status, or why it was refused, or that nothing changed.
 fn told(change: &Result<Change<TaskRow>>) -> &'static str {
     match change {
-        Ok(Change::Put(row) | Change::PutUnannounced(row)) => row.status.name(),
+        Ok(Change::Put(row) | Change::PutReplicated(row)) => row.status.name(),
         Ok(Change::Keep) => "kept",
         Ok(Change::Remove) => "removed",
         Err(error) => error.reason().name(),

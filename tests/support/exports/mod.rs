@@ -47,8 +47,8 @@ pub enum Role {
     Handle { kind: Kind, optional: bool },
     /// The handle that the function closes.
     Closed(Kind),
-    /// A task, session or context id.
-    Identifier(fn(&Fixture) -> String),
+    /// A task, session or context id, or that of a push notification config.
+    Identifier { value: fn(&Fixture) -> String, optional: bool },
     /// An endpoint, partition or owner.
     Name { value: Option<&'static str>, optional: bool },
     /// Any text.
@@ -95,9 +95,10 @@ const OUT_TEXT: Role = Role::Out { output: Output::Text, optional: false };
 const OPTIONAL_TEXT: Role = Role::Out { output: Output::Text, optional: true };
 const OUT_INT: Role = Role::Out { output: Output::Int32, optional: false };
 const OPTIONAL_REVISION: Role = Role::Out { output: Output::Uint64, optional: true };
-const TASK_ID: Role = Role::Identifier(|fixture| fixture.task_id.clone());
-const THE_SESSION: Role = Role::Identifier(|_| SESSION_ID.to_owned());
-const A2A_TASK: Role = Role::Identifier(|_| A2A_ID.to_owned());
+const TASK_ID: Role = Role::Identifier { value: |fixture| fixture.task_id.clone(), optional: false };
+const THE_SESSION: Role = Role::Identifier { value: |_| SESSION_ID.to_owned(), optional: false };
+const A2A_TASK: Role = Role::Identifier { value: |_| A2A_ID.to_owned(), optional: false };
+const CONFIG_ID: Role = Role::Identifier { value: |_| "config".to_owned(), optional: true };
 const ENDPOINT: Role = Role::Name { value: Some("/mcp"), optional: false };
 const ANYONE: Role = Role::Name { value: None, optional: true };
 const MESSAGE: Role = Role::Text { value: None, optional: true };
@@ -176,6 +177,7 @@ pub fn all() -> Vec<Export> {
         tasks::publisher(),
         records::sessions(),
         records::providers(),
+        records::provider_events(),
     ]
     .into_iter()
     .flatten()
@@ -199,7 +201,7 @@ impl Role {
         };
         match self {
             Self::Handle { kind, .. } | Self::Closed(kind) => Argument::Word(fixture.handle(*kind)),
-            Self::Identifier(value) => string(Some(value(fixture))),
+            Self::Identifier { value, .. } => string(Some(value(fixture))),
             Self::Name { value, .. } | Self::Text { value, .. } => string(value.map(str::to_owned)),
             Self::Json { value, .. } => string(value(fixture)),
             Self::Number { value, .. } => Argument::Word(*value),

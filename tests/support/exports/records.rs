@@ -135,10 +135,55 @@ pub(super) fn providers() -> Vec<Export> {
             out_liveness: OUT_INT,
             out_error: OPTIONAL_TEXT,
         )),
+    ]
+}
+
+/// What happens to A2A tasks over time, and who is told.
+pub(super) fn provider_events() -> Vec<Export> {
+    use Kind::StateProvider;
+    vec![
         export!(taskhold_state_provider_open_events(
             provider: on(StateProvider),
             capacity: number(4, Some(0)),
             out_events: opened(Kind::Events),
+            out_error: OPTIONAL_TEXT,
+        )),
+        export!(taskhold_state_provider_read_events(
+            provider: on(StateProvider),
+            task_id: A2A_TASK,
+            params: OPTIONS,
+            out_events: OUT_TEXT,
+            out_error: OPTIONAL_TEXT,
+        )),
+        export!(taskhold_state_provider_wait_task(
+            provider: on(StateProvider),
+            task_id: A2A_TASK,
+            seen_revision: number(0, None),
+            timeout_ms: number(0, None),
+            out_revision: OPTIONAL_REVISION,
+            out_error: OPTIONAL_TEXT,
+        )),
+        export!(taskhold_state_provider_set_push_config(
+            provider: on(StateProvider),
+            owner: ANYONE,
+            task_id: A2A_TASK,
+            config_id: CONFIG_ID,
+            config: payload(|_| text(r#"{"url":"https://example.com/hook"}"#)),
+            out_error: OPTIONAL_TEXT,
+        )),
+        export!(taskhold_state_provider_list_push_configs(
+            provider: on(StateProvider),
+            owner: ANYONE,
+            task_id: A2A_TASK,
+            params: OPTIONS,
+            out_configs: OUT_TEXT,
+            out_error: OPTIONAL_TEXT,
+        )),
+        export!(taskhold_state_provider_delete_push_config(
+            provider: on(StateProvider),
+            owner: ANYONE,
+            task_id: A2A_TASK,
+            config_id: CONFIG_ID,
             out_error: OPTIONAL_TEXT,
         )),
     ]
