@@ -30,12 +30,14 @@ int main(int count, char **arguments) {
     } else {
         before = sqlite3_memory_used();
         if (sqlite3_open(":memory:", &database) != 0 ||
-            sqlite3_exec(database, "CREATE TABLE mine (value); INSERT INTO mine VALUES (1)", NULL, NULL, NULL) != 0) {
+            sqlite3_exec(database, "CREATE TABLE mine (value); INSERT INTO mine VALUES (1)", NULL, NULL,
+                         NULL) != 0) {
             fprintf(stderr, "sqlite3 failed\n");
         } else {
             after = sqlite3_memory_used();
-            printf("taskhold used %s SQLite, the program used %s\n", before == 0 ? "its own" : "the program's",
-                   after > 0 && !sqlite3_compileoption_used("DEFAULT_MEMSTATUS=0") ? "its own" : "taskhold's");
+            printf(
+                "taskhold used %s SQLite, the program used %s\n", before == 0 ? "its own" : "the program's",
+                after > 0 && !sqlite3_compileoption_used("DEFAULT_MEMSTATUS=0") ? "its own" : "taskhold's");
             outcome = 0;
         }
         sqlite3_close(database);
