@@ -1,5 +1,6 @@
 package dev.taskhold;
 
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
@@ -142,13 +143,95 @@ public final class A2aTasks implements AutoCloseable {
     private Page<A2aTask> page(Owner owner, String params) {
         String json = provider.listTasks(owner.name(), params);
         JsonObject members = JsonObject.of(json);
-        List<String> tasks = members.json("tasks").map(JsonObject::elements).orElse(List.of());
-        List<String> revisions = members.json("revisions").map(JsonObject::elements).orElse(List.of());
+        List<String> tasks = members.elements("tasks");
+        List<String> revisions = members.elements("revisions");
         List<A2aTask> all = new ArrayList<>();
         for (int at = 0; at < tasks.size(); at++) {
             all.add(new A2aTask(tasks.get(at), Long.parseLong(revisions.get(at))));
         }
         return Page.read(json, members, all);
+    }
+
+    /**
+     * Reads a task's log of events, at most 100 at once; see {@link StateProvider#readEvents}.
+     *
+     * @param id the task's id, whoever owns it
+     * @param afterRevision where to continue: {@link EventLog#next} of the part before, 0 at first
+     * @return a part of the log, oldest first
+     */
+    public EventLog readEvents(TaskId id, long afterRevision) {
+        return readEvents(id, afterRevision, 100);
+    }
+
+    /**
+     * Reads a task's log of events; see {@link StateProvider#readEvents}.
+     *
+     * @param id the task's id, whoever owns it
+     * @param afterRevision where to continue: {@link EventLog#next} of the part before, 0 at first
+     * @param limit the most events, 1 to 1000
+     * @return a part of the log, oldest first
+     */
+    public EventLog readEvents(TaskId id, long afterRevision, int limit) {
+        String params = new JsonWriter().number("afterRevision", afterRevision).number("limit", limit).toString();
+        return EventLog.read(provider.readEvents(id.value(), params));
+    }
+
+    /**
+     * Waits until a task was saved since a revision was seen; see {@link StateProvider#waitTask}.
+     *
+     * @param id the task's id, whoever owns it
+     * @param seenRevision the revision seen last; 0 for none
+     * @param timeout the longest wait, real time; zero looks and returns
+     * @return the task's revision
+     * @throws InterruptedException if this thread is interrupted while it waits
+     */
+    public long await(TaskId id, long seenRevision, Duration timeout) throws InterruptedException {
+        return provider.waitTask(id.value(), seenRevision, timeout);
+    }
+
+    /**
+     * Keeps a push notification config for a task; see {@link StateProvider#setPushConfig}.
+     *
+     * @param owner whose task
+     * @param id the task's id
+     * @param config the config and its id
+     */
+    public void setPushConfig(Owner owner, TaskId id, PushConfig config) {
+        provider.setPushConfig(owner.name(), id.value(), config.id(), config.json());
+    }
+
+    /**
+     * Lists the push notification configs of a task; see {@link StateProvider#listPushConfigs}.
+     *
+     * @param owner whose task
+     * @param id the task's id
+     * @return the configs, the one that was set first coming first
+     */
+    public List<PushConfig> pushConfigs(Owner owner, TaskId id) {
+        return PushConfig.all(provider.listPushConfigs(owner.name(), id.value(), null));
+    }
+
+    /**
+     * Lists the push notification configs of a task whoever owns it, for sending notifications, never for clients; see
+     * {@link StateProvider#listPushConfigs}.
+     *
+     * @param id the task's id
+     * @return the configs, the one that was set first coming first
+     */
+    public List<PushConfig> pushConfigs(TaskId id) {
+        return PushConfig.all(
+                provider.listPushConfigs(null, id.value(), new JsonWriter().bool("anyOwner", true).toString()));
+    }
+
+    /**
+     * Deletes a push notification config of a task; see {@link StateProvider#deletePushConfig}.
+     *
+     * @param owner whose task
+     * @param id the task's id
+     * @param configId the config's id; null deletes all of the task's
+     */
+    public void deletePushConfig(Owner owner, TaskId id, @Nullable String configId) {
+        provider.deletePushConfig(owner.name(), id.value(), configId);
     }
 
     /**

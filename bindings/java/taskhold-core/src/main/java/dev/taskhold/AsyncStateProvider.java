@@ -1,5 +1,6 @@
 package dev.taskhold;
 
+import java.time.Duration;
 import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.Executor;
@@ -93,5 +94,71 @@ public final class AsyncStateProvider {
      */
     public CompletableFuture<Liveness> taskLiveness(String taskId) {
         return Background.later(() -> provider.taskLiveness(taskId), completion);
+    }
+
+    /**
+     * See {@link StateProvider#readEvents}.
+     *
+     * @param taskId the task's id
+     * @param params parameters, or null
+     * @return a part of the log
+     */
+    public CompletableFuture<String> readEvents(String taskId, @Nullable String params) {
+        return Background.later(() -> provider.readEvents(taskId, params), completion);
+    }
+
+    /**
+     * See {@link StateProvider#waitTask}: a platform thread waits. Cancelling the future ends the wait, within a second.
+     *
+     * @param taskId the task's id
+     * @param seenRevision the revision seen last; 0 for none
+     * @param timeout the longest wait, real time
+     * @return the task's revision
+     */
+    public CompletableFuture<Long> waitTask(String taskId, long seenRevision, Duration timeout) {
+        CompletableFuture<Long> answer = new CompletableFuture<>();
+        Background.WAITING.execute(() -> {
+            long deadline = System.nanoTime() + Background.nanos(timeout);
+            Background.end(answer, () -> provider.waitHere(taskId, seenRevision, deadline, answer::isDone), completion);
+        });
+        return answer;
+    }
+
+    /**
+     * See {@link StateProvider#setPushConfig}.
+     *
+     * @param owner whose task, or null
+     * @param taskId the task's id
+     * @param configId the config's id, or null
+     * @param config the config
+     * @return the end of the call
+     */
+    public CompletableFuture<Void> setPushConfig(
+            @Nullable String owner, String taskId, @Nullable String configId, String config) {
+        return Background.laterRun(() -> provider.setPushConfig(owner, taskId, configId, config), completion);
+    }
+
+    /**
+     * See {@link StateProvider#listPushConfigs}.
+     *
+     * @param owner whose task, or null
+     * @param taskId the task's id
+     * @param params parameters, or null
+     * @return the configs
+     */
+    public CompletableFuture<String> listPushConfigs(@Nullable String owner, String taskId, @Nullable String params) {
+        return Background.later(() -> provider.listPushConfigs(owner, taskId, params), completion);
+    }
+
+    /**
+     * See {@link StateProvider#deletePushConfig}.
+     *
+     * @param owner whose task, or null
+     * @param taskId the task's id
+     * @param configId the config's id, or null for all
+     * @return the end of the call
+     */
+    public CompletableFuture<Void> deletePushConfig(@Nullable String owner, String taskId, @Nullable String configId) {
+        return Background.laterRun(() -> provider.deletePushConfig(owner, taskId, configId), completion);
     }
 }

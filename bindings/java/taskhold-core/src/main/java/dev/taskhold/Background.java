@@ -7,6 +7,7 @@ import java.util.concurrent.Executor;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.RejectedExecutionException;
+import java.util.concurrent.SynchronousQueue;
 import java.util.concurrent.ThreadFactory;
 import java.util.concurrent.ThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
@@ -23,6 +24,12 @@ final class Background {
 
     /** Runs the asynchronous twins: so many at once, the others wait for their turn. */
     static final ExecutorService POOL = pool("taskhold-async", WORKERS);
+
+    /** Has a thread for each call that waits in the library. */
+    static final ExecutorService WAITING = unbounded("taskhold-waiting");
+
+    /** So long, in milliseconds, a call goes on at most that somebody waited for who has left. */
+    static final int SLICE_MS = 1_000;
 
     /** Where futures complete unless their user says: where {@link CompletableFuture} itself runs what is asynchronous. */
     static final Executor COMMON = new CompletableFuture<Void>().defaultExecutor();
@@ -71,6 +78,24 @@ final class Background {
             throw error;
         }
         return cause instanceof RuntimeException exception ? exception : new IllegalStateException(cause);
+    }
+
+    /**
+     * Makes a call that waits in the library, on a thread of this package, while the thread that is here is parked. One that is
+     * interrupted leaves the call behind.
+     */
+    static <T> T parked(Supplier<T> call) throws InterruptedException {
+        try {
+            return CompletableFuture.supplyAsync(call, WAITING).get();
+        } catch (ExecutionException failure) {
+            throw causeOf(failure);
+        }
+    }
+
+    /** Makes an executor that has a thread for each task at once. */
+    static ExecutorService unbounded(String name) {
+        return new ThreadPoolExecutor(
+                0, Integer.MAX_VALUE, IDLE_SECONDS, TimeUnit.SECONDS, new SynchronousQueue<>(), threads(name));
     }
 
     /** Makes an executor of at most {@code size} threads. */

@@ -110,7 +110,21 @@ final class JsonObject {
 
     /** Gives the elements of an array of strings; none when it is absent or null. */
     List<String> texts(String name) {
-        return json(name).map(array -> elements(array).stream().map(JsonObject::string).toList()).orElse(List.of());
+        return elements(name).stream().map(JsonObject::string).toList();
+    }
+
+    /** Gives the JSON text of a member that is always there, also when it is null. */
+    String literal(String name) {
+        int at = names.indexOf(name) * 2;
+        if (at < 0) {
+            throw missing(name);
+        }
+        return text.substring(spans[at], spans[at + 1]);
+    }
+
+    /** Gives the elements of an array, each as its JSON text; none when it is absent or null. */
+    List<String> elements(String name) {
+        return json(name).map(JsonObject::elementsOf).orElse(List.of());
     }
 
     /** Gives all members, each as its JSON text, in their order. */
@@ -127,7 +141,7 @@ final class JsonObject {
     }
 
     /** Gives the elements of an array, each as its JSON text. */
-    static List<String> elements(String array) {
+    private static List<String> elementsOf(String array) {
         List<String> all = new ArrayList<>();
         int at = skipSpace(array, skipSpace(array, 0) + 1);
         while (array.charAt(at) != ']') {

@@ -27,9 +27,7 @@ public record Page<T>(
                 items,
                 members.text("nextPageToken").filter(token -> !token.isEmpty()),
                 members.someNumber("totalSize"),
-                members.json("corrupt").map(JsonObject::elements).orElse(List.of()).stream()
-                        .map(JsonObject::string)
-                        .toList(),
+                members.texts("corrupt"),
                 json);
     }
 }

@@ -5,6 +5,8 @@ import static dev.taskhold.Text.utf8;
 import java.time.Duration;
 import java.util.Optional;
 import java.util.concurrent.Executor;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.function.BooleanSupplier;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -83,8 +85,9 @@ public final class StateProvider implements AutoCloseable {
      * @return the revision that this save made
      * @throws TaskholdException.InvalidArgument {@code invalid_payload}, {@code invalid_identifier},
      *     {@code invalid_timestamp}, malformed JSON
-     * @throws TaskholdException.NotFound the id belongs to another owner
-     * @throws TaskholdException.InvalidState {@code task_final}: the stored task is final and this one is not
+     * @throws TaskholdException.NotFound the id belongs to another owner, or the task must exist and does not
+     * @throws TaskholdException.InvalidState {@code task_final}: the stored task is final, and this one is not or may not be saved
+     *     then
      * @throws TaskholdException.Conflict {@code revision_mismatch}
      * @throws TaskholdException.CapacityExhausted the limit of retained tasks is reached
      * @throws TaskholdException.LimitExceeded {@code payload_too_large}, {@code nesting_too_deep}
@@ -191,8 +194,135 @@ public final class StateProvider implements AutoCloseable {
     }
 
     /**
+     * Reads a task's log: the events that saves appended to it, oldest first. For the trusted host, never for clients. To follow a
+     * task, continue after the revision of the last event or, when none came, after {@code revision}, and wait with
+     * {@link #waitTask} in between.
+     *
+     * @param taskId the task's id, whoever owns it
+     * @param params a JSON object or null: {@code afterRevision} (0), {@code limit} 1 to 1000 (100)
+     * @return {@code {"events": [{"revision": 8, "event": {...}}], "revision": 9, "missing": false}} from one reading;
+     *     {@code missing} is true when events were dropped, or the task was deleted and made again; the log of an unknown task is
+     *     empty, its revision 0
+     * @throws TaskholdException.InvalidArgument {@code invalid_identifier}, malformed {@code params}
+     */
+    public String readEvents(String taskId, @Nullable String params) {
+        byte[] id = utf8(taskId);
+        byte[] paramsText = utf8(params);
+        return handle.someText((self, out, error) ->
+                Library.ABI.taskhold_state_provider_read_events(self, id, paramsText, out, error));
+    }
+
+    /**
+     * Waits until a task's revision is not the one seen: it was saved here or in another process. The thread is parked, while a
+     * platform thread waits for it in the library; for very many tasks at once take {@link Builder#announceSaves} and one queue.
+     *
+     * @param taskId the task's id, whoever owns it
+     * @param seenRevision the revision seen last; 0 for none
+     * @param timeout the longest wait, real time; zero looks and returns
+     * @return the task's revision
+     * @throws InterruptedException if this thread is interrupted while it waits
+     * @throws TaskholdException.NotFound {@code task_not_found}: the task is not there, or goes
+     * @throws TaskholdException.Timeout {@code timeout}
+     * @throws TaskholdException.Closed {@code closed_while_waiting}: the provider was closed
+     */
+    public long waitTask(String taskId, long seenRevision, Duration timeout) throws InterruptedException {
+        long deadline = System.nanoTime() + Background.nanos(timeout);
+        try {
+            return revisionAfter(taskId, seenRevision, 0);
+        } catch (TaskholdException.Timeout nothingYet) {
+            if (deadline - System.nanoTime() <= 0) {
+                throw nothingYet;
+            }
+        }
+        AtomicBoolean left = new AtomicBoolean();
+        try {
+            return Background.parked(() -> waitHere(taskId, seenRevision, deadline, left::get));
+        } finally {
+            left.set(true);
+        }
+    }
+
+    /** Waits on this very thread, which the library holds meanwhile; ends some time after nobody wants to know any more. */
+    long waitHere(String taskId, long seenRevision, long deadline, BooleanSupplier left) {
+        for (;;) {
+            long restMs = (deadline - System.nanoTime()) / 1_000_000 + 1;
+            try {
+                return revisionAfter(taskId, seenRevision, (int) Math.max(0, Math.min(Background.SLICE_MS, restMs)));
+            } catch (TaskholdException.Timeout nothingYet) {
+                if (left.getAsBoolean() || deadline - System.nanoTime() <= 0) {
+                    throw nothingYet;
+                }
+            }
+        }
+    }
+
+    private long revisionAfter(String taskId, long seenRevision, int timeoutMs) {
+        byte[] id = utf8(taskId);
+        return handle.wideNumber((self, revision, error) -> Library.ABI.taskhold_state_provider_wait_task(
+                self, id, seenRevision, timeoutMs, revision, error));
+    }
+
+    /**
+     * Keeps a push notification config for one of the owner's tasks, in the place of the one with the same id. It goes with its
+     * task. While there is no task under the id, the config waits in this provider's memory for the owner's first save.
+     *
+     * @param owner whose task, or null
+     * @param taskId the task's id
+     * @param configId the config's id, 1 to 1024 bytes, unique for the task; null stands for {@code taskId}, as in the A2A SDKs
+     * @param config a JSON object, kept byte for byte; nothing in it is looked at: whether its URL may be called is the host's to
+     *     decide
+     * @throws TaskholdException.InvalidArgument {@code invalid_identifier}, {@code invalid_payload}, malformed JSON
+     * @throws TaskholdException.NotFound {@code task_not_found}: the task is another owner's
+     * @throws TaskholdException.CapacityExhausted the task has 100 configs
+     * @throws TaskholdException.LimitExceeded {@code payload_too_large}, {@code nesting_too_deep}
+     */
+    public void setPushConfig(@Nullable String owner, String taskId, @Nullable String configId, String config) {
+        byte[] ownerText = utf8(owner);
+        byte[] id = utf8(taskId);
+        byte[] configIdText = utf8(configId);
+        byte[] configText = utf8(config);
+        handle.run((self, error) -> Library.ABI.taskhold_state_provider_set_push_config(
+                self, ownerText, id, configIdText, configText, error));
+    }
+
+    /**
+     * Lists the push notification configs of one of the owner's tasks, the one that was set first coming first.
+     *
+     * @param owner whose task, or null
+     * @param taskId the task's id
+     * @param params a JSON object or null: {@code anyOwner} (false), of the task whoever owns it: for sending notifications, never
+     *     for clients, and without an owner
+     * @return {@code {"configs": [{"id": "...", "config": {...}}]}}; none for an unknown task and for another owner's
+     * @throws TaskholdException.InvalidArgument {@code invalid_identifier}, malformed {@code params}
+     */
+    public String listPushConfigs(@Nullable String owner, String taskId, @Nullable String params) {
+        byte[] ownerText = utf8(owner);
+        byte[] id = utf8(taskId);
+        byte[] paramsText = utf8(params);
+        return handle.someText((self, out, error) -> Library.ABI.taskhold_state_provider_list_push_configs(
+                self, ownerText, id, paramsText, out, error));
+    }
+
+    /**
+     * Deletes a push notification config of one of the owner's tasks, or all of them. What is not there, or is another owner's, is
+     * left alone.
+     *
+     * @param owner whose task, or null
+     * @param taskId the task's id
+     * @param configId the config's id; null deletes all of the task's
+     * @throws TaskholdException.InvalidArgument {@code invalid_identifier}
+     */
+    public void deletePushConfig(@Nullable String owner, String taskId, @Nullable String configId) {
+        byte[] ownerText = utf8(owner);
+        byte[] id = utf8(taskId);
+        byte[] configIdText = utf8(configId);
+        handle.run((self, error) -> Library.ABI.taskhold_state_provider_delete_push_config(
+                self, ownerText, id, configIdText, error));
+    }
+
+    /**
      * Opens a queue that tells when tasks become final: once for each, after the change is stored, and not for replicated
-     * saves. It outlives the provider.
+     * saves. With {@link Builder#announceSaves} it tells of every save too. It outlives the provider.
      *
      * @param capacity the most events that wait in it, at least 1
      * @return the queue
@@ -270,6 +400,38 @@ public final class StateProvider implements AutoCloseable {
          */
         public Builder finalizedRetention(Duration retention) {
             options.number("finalizedRetentionMs", Background.millis(retention));
+            return this;
+        }
+
+        /**
+         * Limits how many events the log of one task keeps; the oldest go. There is no limit unless said.
+         *
+         * @param limit the limit; 0 is none
+         * @return this builder
+         */
+        public Builder maximumEventsPerTask(long limit) {
+            options.number("maximumEventsPerTask", limit);
+            return this;
+        }
+
+        /**
+         * Limits how many bytes the events of one task have together; the oldest go. There is no limit unless said.
+         *
+         * @param limit the limit; 0 is none
+         * @return this builder
+         */
+        public Builder maximumEventBytesPerTask(long limit) {
+            options.number("maximumEventBytesPerTask", limit);
+            return this;
+        }
+
+        /**
+         * Says that event queues tell of every save ({@link TaskEvent.Kind#SAVED}), so that one queue serves any number of streams.
+         *
+         * @return this builder
+         */
+        public Builder announceSaves() {
+            options.bool("announceSaves", true);
             return this;
         }
 

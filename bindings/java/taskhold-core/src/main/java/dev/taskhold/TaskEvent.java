@@ -17,6 +17,7 @@ public record TaskEvent(Kind kind, Optional<String> taskId, String json) {
             case "changed" -> Kind.CHANGED;
             case "cancelation_requested" -> Kind.CANCELATION_REQUESTED;
             case "finalized" -> Kind.FINALIZED;
+            case "saved" -> Kind.SAVED;
             case "lagged" -> Kind.LAGGED;
             default -> Kind.UNKNOWN;
         };
@@ -31,6 +32,8 @@ public record TaskEvent(Kind kind, Optional<String> taskId, String json) {
         CANCELATION_REQUESTED,
         /** The A2A task became final. */
         FINALIZED,
+        /** The A2A task was saved; only where {@link StateProvider.Builder#announceSaves} was asked for. */
+        SAVED,
         /** The queue was full and events were dropped here: look at everything again. */
         LAGGED,
         /** An event that is younger than this class: ignore it. */

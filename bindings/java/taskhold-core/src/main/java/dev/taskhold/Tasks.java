@@ -307,8 +307,7 @@ public final class Tasks implements AutoCloseable {
     private Page<TaskRecord> page(String params) {
         String json = manager.listTasks(params);
         JsonObject members = JsonObject.of(json);
-        List<String> records = members.json("records").map(JsonObject::elements).orElse(List.of());
-        return Page.read(json, members, records.stream().map(TaskRecord::new).toList());
+        return Page.read(json, members, members.elements("records").stream().map(TaskRecord::new).toList());
     }
 
     // For protocol requests.

@@ -13,6 +13,8 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Random;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeUnit;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 
@@ -205,6 +207,64 @@ class TypedTest {
             assertEquals(A2aState.CANCELED, A2aState.of("cancelled"));
             assertEquals(A2aState.UNKNOWN, A2aState.of("TASK_STATE_PAUSED"));
         }
+    }
+
+    @Test
+    void aLogIsFollowedFromSaveToSave() throws Exception {
+        for (String backend : Backends.available()) {
+            try (Store store = Store.builder().url(Backends.url(backend)).open();
+                    A2aTasks tasks = A2aTasks.open(StateProvider.builder().store(store).announceSaves().maximumEventsPerTask(3));
+                    TaskEvents saves = tasks.openEvents(16)) {
+                Owner owner = Owner.of("o");
+                TaskId id = TaskId.of("t");
+                String task = "{\"id\": \"t\", \"status\": {\"state\": \"working\"}}";
+                assertEquals(new EventLog(List.of(), 0, false, ""), withoutJson(tasks.readEvents(id, 0)));
+                assertThrows(TaskholdException.NotFound.class, () -> tasks.await(id, 0, Duration.ofMinutes(1)));
+                assertThrows(
+                        TaskholdException.NotFound.class,
+                        () -> tasks.save(owner, task, SaveOptions.none().mustExist()));
+                A2aTask saved = tasks.save(owner, task, SaveOptions.none().event("{\"n\": 1.0}"));
+                assertEquals(TaskEvent.Kind.SAVED, saves.next(Duration.ofMinutes(1)).orElseThrow().kind());
+                assertEquals(saved.revision(), tasks.await(id, 0, Duration.ZERO));
+                assertThrows(
+                        TaskholdException.Timeout.class,
+                        () -> tasks.await(id, saved.revision(), Duration.ofMillis(5)));
+                CompletableFuture<Long> later = tasks.provider().async().waitTask("t", saved.revision(), Duration.ofMinutes(1));
+                CompletableFuture<Long> cancelled = tasks.provider().async().waitTask("t", saved.revision(), Duration.ofMinutes(1));
+                cancelled.cancel(true);
+                for (int at = 2; at <= 5; at++) {
+                    tasks.save(owner, task, SaveOptions.none().unlessFinal().event(Integer.toString(at)));
+                }
+                assertTrue(later.get(1, TimeUnit.MINUTES) > saved.revision());
+                EventLog log = tasks.readEvents(id, 0, 2);
+                assertTrue(log.missing());
+                assertEquals(List.of("3", "4"), log.events().stream().map(EventLog.Event::json).toList());
+                EventLog rest = tasks.readEvents(id, log.next());
+                assertEquals(List.of("5"), rest.events().stream().map(EventLog.Event::json).toList());
+                assertEquals(rest.revision(), tasks.readEvents(id, rest.next()).next());
+                assertFalse(rest.missing());
+
+                tasks.setPushConfig(owner, id, new PushConfig(null, "{\"url\": \"https://example.org\"}"));
+                tasks.setPushConfig(owner, id, new PushConfig("2", "{}"));
+                List<PushConfig> both =
+                        List.of(new PushConfig("t", "{\"url\": \"https://example.org\"}"), new PushConfig("2", "{}"));
+                assertEquals(both, tasks.pushConfigs(owner, id));
+                assertEquals(both, tasks.pushConfigs(id));
+                assertEquals(List.of(), tasks.pushConfigs(Owner.ANONYMOUS, id));
+                tasks.deletePushConfig(owner, id, "t");
+                assertEquals(both.subList(1, 2), tasks.pushConfigs(owner, id));
+                tasks.deletePushConfig(owner, id, null);
+                assertEquals(List.of(), tasks.pushConfigs(owner, id));
+
+                Thread waiting = Thread.currentThread();
+                waiting.interrupt();
+                assertThrows(InterruptedException.class, () -> tasks.await(id, rest.revision(), Duration.ofMinutes(1)));
+            }
+        }
+    }
+
+    private static EventLog withoutJson(EventLog log) {
+        return new EventLog(log.events(), log.revision(), log.missing(), "");
     }
 
     @Test

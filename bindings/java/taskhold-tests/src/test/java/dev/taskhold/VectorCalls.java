@@ -161,7 +161,7 @@ final class VectorCalls {
         };
     }
 
-    private static Output provider(String call, StateProvider p, Arguments a) {
+    private static Output provider(String call, StateProvider p, Arguments a) throws InterruptedException {
         return switch (call) {
             case "state_provider_options" -> Output.text(p.options());
             case "state_provider_save_task" -> new Output(
@@ -178,6 +178,21 @@ final class VectorCalls {
             case "state_provider_is_task_finalized" -> Output.flag(p.isTaskFinalized(a.text("task_id")));
             case "state_provider_task_liveness" -> Output.text(
                     Integer.toString(p.taskLiveness(a.text("task_id")).code()));
+            case "state_provider_read_events" -> Output.text(p.readEvents(a.text("task_id"), a.optional("params")));
+            case "state_provider_wait_task" -> new Output(
+                    null,
+                    p.waitTask(a.text("task_id"), a.number("seen_revision"), Duration.ofMillis(a.number("timeout_ms"))),
+                    null);
+            case "state_provider_set_push_config" -> {
+                p.setPushConfig(a.optional("owner"), a.text("task_id"), a.optional("config_id"), a.text("config"));
+                yield Output.nothing();
+            }
+            case "state_provider_list_push_configs" -> Output.text(
+                    p.listPushConfigs(a.optional("owner"), a.text("task_id"), a.optional("params")));
+            case "state_provider_delete_push_config" -> {
+                p.deletePushConfig(a.optional("owner"), a.text("task_id"), a.optional("config_id"));
+                yield Output.nothing();
+            }
             case "state_provider_open_events" -> Output.opened(p.openEvents((int) a.number("capacity")));
             default -> throw unknown(call);
         };

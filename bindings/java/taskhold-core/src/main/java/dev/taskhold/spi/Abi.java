@@ -376,7 +376,42 @@ public interface Abi {
             long provider, byte @Nullable [] taskId, int[] outLiveness, long[] outError);
 
     /**
+     * Reads a task's log: the events that saves appended to it ({@code save_options.event}), oldest first.
+     */
+    int taskhold_state_provider_read_events(
+            long provider, byte @Nullable [] taskId, byte @Nullable [] params, long[] outEvents, long[] outError);
+
+    /**
+     * Waits until a task's revision is not the one that was seen, and gives it: at once, or as soon as the task
+     * is saved here or in another process.
+     */
+    int taskhold_state_provider_wait_task(
+            long provider, byte @Nullable [] taskId, long seenRevision, int timeoutMs, long[] outRevision,
+            long[] outError);
+
+    /**
      * Opens a queue that tells when tasks become final.
      */
     int taskhold_state_provider_open_events(long provider, int capacity, long[] outEvents, long[] outError);
+
+    /**
+     * Keeps a push notification config for one of the owner's tasks, in the place of the one with the same id.
+     */
+    int taskhold_state_provider_set_push_config(
+            long provider, byte @Nullable [] owner, byte @Nullable [] taskId, byte @Nullable [] configId,
+            byte @Nullable [] config, long[] outError);
+
+    /**
+     * Lists the push notification configs of one of the owner's tasks.
+     */
+    int taskhold_state_provider_list_push_configs(
+            long provider, byte @Nullable [] owner, byte @Nullable [] taskId, byte @Nullable [] params,
+            long[] outConfigs, long[] outError);
+
+    /**
+     * Deletes a push notification config of one of the owner's tasks, or all of them.
+     */
+    int taskhold_state_provider_delete_push_config(
+            long provider, byte @Nullable [] owner, byte @Nullable [] taskId, byte @Nullable [] configId,
+            long[] outError);
 }

@@ -76,7 +76,12 @@ final class FfmAbi implements Abi {
     private static final MethodHandle STATE_PROVIDER_IS_TASK_ACTIVE = bind("taskhold_state_provider_is_task_active");
     private static final MethodHandle STATE_PROVIDER_IS_TASK_FINALIZED = bind("taskhold_state_provider_is_task_finalized");
     private static final MethodHandle STATE_PROVIDER_TASK_LIVENESS = bind("taskhold_state_provider_task_liveness");
+    private static final MethodHandle STATE_PROVIDER_READ_EVENTS = bind("taskhold_state_provider_read_events");
+    private static final MethodHandle STATE_PROVIDER_WAIT_TASK = bind("taskhold_state_provider_wait_task");
     private static final MethodHandle STATE_PROVIDER_OPEN_EVENTS = bind("taskhold_state_provider_open_events");
+    private static final MethodHandle STATE_PROVIDER_SET_PUSH_CONFIG = bind("taskhold_state_provider_set_push_config");
+    private static final MethodHandle STATE_PROVIDER_LIST_PUSH_CONFIGS = bind("taskhold_state_provider_list_push_configs");
+    private static final MethodHandle STATE_PROVIDER_DELETE_PUSH_CONFIG = bind("taskhold_state_provider_delete_push_config");
 
     @Override
     public String text(long address) {
@@ -500,8 +505,48 @@ final class FfmAbi implements Abi {
     }
 
     @Override
+    public int taskhold_state_provider_read_events(
+            long provider, byte @Nullable [] taskId, byte @Nullable [] params, long[] outEvents, long[] outError) {
+        return call(STATE_PROVIDER_READ_EVENTS, provider, texts(taskId, params), outEvents, outError);
+    }
+
+    @Override
+    public int taskhold_state_provider_wait_task(
+            long provider, byte @Nullable [] taskId, long seenRevision, int timeoutMs, long[] outRevision,
+            long[] outError) {
+        try (Frame frame = new Frame()) {
+            int status = (int) STATE_PROVIDER_WAIT_TASK.invokeExact(
+                    provider, frame.in(taskId), seenRevision, timeoutMs, frame.out(outRevision), frame.out(outError));
+            return frame.returned(status);
+        } catch (Throwable failure) {
+            throw unexpected(failure);
+        }
+    }
+
+    @Override
     public int taskhold_state_provider_open_events(
             long provider, int capacity, long[] outEvents, long[] outError) {
         return call(STATE_PROVIDER_OPEN_EVENTS, provider, capacity, outEvents, outError);
+    }
+
+    @Override
+    public int taskhold_state_provider_set_push_config(
+            long provider, byte @Nullable [] owner, byte @Nullable [] taskId, byte @Nullable [] configId,
+            byte @Nullable [] config, long[] outError) {
+        return call(STATE_PROVIDER_SET_PUSH_CONFIG, provider, texts(owner, taskId, configId, config), outError);
+    }
+
+    @Override
+    public int taskhold_state_provider_list_push_configs(
+            long provider, byte @Nullable [] owner, byte @Nullable [] taskId, byte @Nullable [] params,
+            long[] outConfigs, long[] outError) {
+        return call(STATE_PROVIDER_LIST_PUSH_CONFIGS, provider, texts(owner, taskId, params), outConfigs, outError);
+    }
+
+    @Override
+    public int taskhold_state_provider_delete_push_config(
+            long provider, byte @Nullable [] owner, byte @Nullable [] taskId, byte @Nullable [] configId,
+            long[] outError) {
+        return call(STATE_PROVIDER_DELETE_PUSH_CONFIG, provider, texts(owner, taskId, configId), outError);
     }
 }

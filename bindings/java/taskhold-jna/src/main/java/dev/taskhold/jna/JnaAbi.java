@@ -250,6 +250,30 @@ final class JnaAbi implements Abi {
             long provider, byte @Nullable [] taskId, int[] outLiveness, long[] outError);
 
     @Override
+    public native int taskhold_state_provider_read_events(
+            long provider, byte @Nullable [] taskId, byte @Nullable [] params, long[] outEvents, long[] outError);
+
+    @Override
+    public native int taskhold_state_provider_wait_task(
+            long provider, byte @Nullable [] taskId, long seenRevision, int timeoutMs, long[] outRevision,
+            long[] outError);
+
+    @Override
     public native int taskhold_state_provider_open_events(
             long provider, int capacity, long[] outEvents, long[] outError);
+
+    @Override
+    public native int taskhold_state_provider_set_push_config(
+            long provider, byte @Nullable [] owner, byte @Nullable [] taskId, byte @Nullable [] configId,
+            byte @Nullable [] config, long[] outError);
+
+    @Override
+    public native int taskhold_state_provider_list_push_configs(
+            long provider, byte @Nullable [] owner, byte @Nullable [] taskId, byte @Nullable [] params,
+            long[] outConfigs, long[] outError);
+
+    @Override
+    public native int taskhold_state_provider_delete_push_config(
+            long provider, byte @Nullable [] owner, byte @Nullable [] taskId, byte @Nullable [] configId,
+            long[] outError);
 }
