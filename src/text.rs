@@ -5,10 +5,11 @@
 
 use crate::time::TIMESTAMP_LENGTH;
 
-/// UTF-8 text under construction, with [`Text::HEADER`] unused bytes in front of it.
+/// UTF-8 text under construction, with [`Text::HEADER`] unused bytes in front of it. They are bytes, and not a
+/// `String`, so that a timestamp's digits need no check on the way in.
 #[derive(Debug)]
 pub struct Text {
-    block: String,
+    block: Vec<u8>,
 }
 
 impl Text {
@@ -17,8 +18,8 @@ impl Text {
 
     /// An empty text with room for `capacity` bytes and the final NUL.
     pub fn with_capacity(capacity: usize) -> Self {
-        let mut block = String::with_capacity(Self::HEADER + capacity + 1);
-        block.push_str(HEADER_ROOM);
+        let mut block = Vec::with_capacity(Self::HEADER + capacity + 1);
+        block.extend_from_slice(&[0; Self::HEADER]);
         Self { block }
     }
 
@@ -30,7 +31,7 @@ impl Text {
     /// Appends `text` as it is.
     #[inline]
     pub fn push_str(&mut self, text: &str) {
-        self.block.push_str(text);
+        self.block.extend_from_slice(text.as_bytes());
     }
 
     /// Appends one integer in decimal digits.
@@ -42,7 +43,7 @@ impl Text {
     /// Appends a timestamp as [`crate::time::format_timestamp`] gives it.
     #[inline]
     pub fn push_timestamp(&mut self, timestamp: &[u8; TIMESTAMP_LENGTH]) {
-        self.push_str(std::str::from_utf8(timestamp).unwrap_or_default());
+        self.block.extend_from_slice(timestamp);
     }
 
     /// Appends `text` as a JSON string, quotes included.
@@ -61,7 +62,7 @@ impl Text {
                 control => {
                     self.push_str("\\u00");
                     for digit in [control >> 4, control & 15] {
-                        self.block.push(char::from_digit(digit.into(), 16).unwrap_or('0'));
+                        self.block.push(b"0123456789abcdef"[usize::from(digit)]);
                     }
                 }
             }
@@ -84,19 +85,16 @@ impl Text {
         self.block.len() - Self::HEADER
     }
 
-    /// The text so far.
+    /// The text so far. What was appended was UTF-8, and this makes sure of it.
     pub fn as_str(&self) -> &str {
-        &self.block[Self::HEADER..]
+        simdutf8::basic::from_utf8(&self.block[Self::HEADER..]).unwrap_or_default()
     }
 
     /// The whole block: header room, then the text.
     pub(crate) fn into_block(self) -> Vec<u8> {
-        self.block.into_bytes()
+        self.block
     }
 }
-
-const HEADER_ROOM: &str = "\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0";
-const _: () = assert!(HEADER_ROOM.len() == Text::HEADER);
 
 impl From<&str> for Text {
     fn from(text: &str) -> Self {

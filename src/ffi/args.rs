@@ -108,6 +108,9 @@ pub(super) unsafe fn bytes<'a>(name: &str, pointer: *const c_char) -> Result<&'a
     Ok(unsafe { CStr::from_ptr(pointer) }.to_bytes())
 }
 
+/// Below so many bytes `simdutf8` does what the standard library does.
+const SHORT: usize = 64;
+
 /// The string parameter `name`, which must not be NULL.
 ///
 /// # Safety
@@ -116,6 +119,11 @@ pub(super) unsafe fn bytes<'a>(name: &str, pointer: *const c_char) -> Result<&'a
 pub(super) unsafe fn text<'a>(name: &str, pointer: *const c_char) -> Result<&'a str> {
     // SAFETY: the caller promised it.
     let bytes = unsafe { bytes(name, pointer) }?;
+    // Most ids: what checks long texts by vectors checks short ones byte by byte.
+    if bytes.len() < SHORT && bytes.is_ascii() {
+        // SAFETY: ASCII is UTF-8.
+        return Ok(unsafe { std::str::from_utf8_unchecked(bytes) });
+    }
     simdutf8::basic::from_utf8(bytes)
         .map_err(|_| Error::new(Reason::InvalidUtf8, "the string is not valid UTF-8").with_key(name))
 }

@@ -90,6 +90,11 @@ impl TaskTexts {
         self.text.len()
     }
 
+    /// All of them, one behind another.
+    pub fn as_shared(&self) -> &Arc<str> {
+        &self.text
+    }
+
     /// The task's id.
     #[inline]
     pub fn id(&self) -> &str {

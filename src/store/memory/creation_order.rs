@@ -66,6 +66,10 @@ impl Indexed for TaskRow {
         self.status as usize
     }
 
+    fn text(&self) -> &Arc<str> {
+        self.texts.as_shared()
+    }
+
     fn bytes(&self) -> usize {
         let input = self.input.as_ref().map_or(0, |input| {
             let members = input.outstanding.iter().chain(&input.responses);

@@ -288,6 +288,10 @@ impl Indexed for A2aRow {
         usize::from(self.is_final)
     }
 
+    fn text(&self) -> &Arc<str> {
+        &self.task
+    }
+
     fn bytes(&self) -> usize {
         let optional = |text: &Option<Arc<str>>| text.as_ref().map_or(0, |text| text.len());
         self.id.len()
@@ -324,6 +328,10 @@ impl Indexed for SessionRow {
 
     fn class(&self) -> usize {
         0
+    }
+
+    fn text(&self) -> &Arc<str> {
+        &self.snapshot
     }
 
     fn bytes(&self) -> usize {

@@ -4,6 +4,7 @@
 #![forbid(unsafe_code)]
 
 use std::collections::BTreeMap;
+use std::hint::black_box;
 use std::sync::Arc;
 
 use hashbrown::HashTable;
@@ -20,7 +21,26 @@ pub(super) const NEVER: i64 = i64::MAX;
 pub(super) struct Cell<R> {
     /// Order of insertion. A row that takes the place of another inherits it.
     pub(super) sequence: u64,
+    /// Its key in the expiry index, never later than the row's deadline; `NEVER` when it is not there. Changed with
+    /// the shard locked.
+    scheduled: AtomicI64,
     pub(super) row: R,
+}
+
+impl<R> Cell<R> {
+    /// A row that no index has.
+    pub(super) fn new(sequence: u64, row: R) -> Self {
+        Self { sequence, scheduled: AtomicI64::new(NEVER), row }
+    }
+
+    /// What takes this cell's place with another row.
+    pub(super) fn with(&self, row: R) -> Self {
+        Self { sequence: self.sequence, scheduled: AtomicI64::new(self.scheduled()), row }
+    }
+
+    pub(super) fn scheduled(&self) -> i64 {
+        self.scheduled.load(Ordering::Relaxed)
+    }
 }
 
 /// Finds a row again without its id.
@@ -30,17 +50,37 @@ pub(super) struct Locator {
     pub(super) sequence: u64,
 }
 
-/// The hash stands beside the row so that growing a shard follows no pointer.
+/// Beside the row stand its hash, so that growing a shard follows no pointer, and its text, so that a look-up fetches
+/// both from memory at the same time.
 pub(super) struct Slot<R> {
-    pub(super) hash: u64,
-    /// Its key in the expiry index, never later than the row's deadline; `NEVER` when it is not there.
-    pub(super) scheduled: i64,
+    hash: u64,
     pub(super) cell: Arc<Cell<R>>,
+    text: Arc<str>,
 }
 
-impl<R> Slot<R> {
+impl<R: Indexed> Slot<R> {
+    pub(super) fn new(hash: u64, cell: Cell<R>) -> Self {
+        Self { hash, text: Arc::clone(cell.row.text()), cell: Arc::new(cell) }
+    }
+
     pub(super) fn locator(&self) -> Locator {
         Locator { hash: self.hash, sequence: self.cell.sequence }
+    }
+
+    /// Puts another row into the slot and gives the old one.
+    pub(super) fn replace(&mut self, new: Arc<Cell<R>>) -> Arc<Cell<R>> {
+        self.text = Arc::clone(new.row.text());
+        std::mem::replace(&mut self.cell, new)
+    }
+
+    #[inline]
+    fn is_of(&self, hash: u64, id: &str) -> bool {
+        if self.hash != hash {
+            return false;
+        }
+        // Nobody needs this byte; the processor starts to fetch the text before it has the row.
+        black_box(self.text.as_bytes().first().copied());
+        self.cell.row.id() == id
     }
 }
 
@@ -90,16 +130,16 @@ impl Upkeep {
     }
 }
 
-impl<R: Row> Rows<R> {
+impl<R: Indexed> Rows<R> {
     #[inline]
     pub(super) fn find(&self, hash: u64, id: &str) -> Option<&Slot<R>> {
-        self.slots.find(hash, |slot| slot.hash == hash && slot.cell.row.id() == id)
+        self.slots.find(hash, |slot| slot.is_of(hash, id))
     }
 
     /// The slot of an id, and what to keep in step when it changes.
     #[inline]
     pub(super) fn find_mut(&mut self, hash: u64, id: &str) -> Option<(&mut Slot<R>, &mut Upkeep)> {
-        let slot = self.slots.find_mut(hash, |slot| slot.hash == hash && slot.cell.row.id() == id)?;
+        let slot = self.slots.find_mut(hash, |slot| slot.is_of(hash, id))?;
         Some((slot, &mut self.upkeep))
     }
 
@@ -146,18 +186,18 @@ impl<R> Shard<R> {
 
     /// Moves a row of this shard to `deadline` in the expiry index.
     #[inline]
-    pub(super) fn schedule(&self, upkeep: &mut Upkeep, slot: &mut Slot<R>, deadline: i64) {
-        if slot.scheduled == deadline {
+    pub(super) fn schedule(&self, upkeep: &mut Upkeep, slot: &Slot<R>, deadline: i64) {
+        let (sequence, scheduled) = (slot.cell.sequence, slot.cell.scheduled());
+        if scheduled == deadline {
             return;
         }
-        let sequence = slot.cell.sequence;
-        if slot.scheduled != NEVER {
-            upkeep.expiry.remove(&(slot.scheduled, sequence));
+        if scheduled != NEVER {
+            upkeep.expiry.remove(&(scheduled, sequence));
         }
         if deadline != NEVER {
             upkeep.expiry.insert((deadline, sequence), slot.hash);
         }
-        slot.scheduled = deadline;
+        slot.cell.scheduled.store(deadline, Ordering::Relaxed);
         let next = upkeep.expiry.first_key_value().map_or(NEVER, |((deadline, _), _)| *deadline);
         self.next_expiry.store(next, Ordering::Release);
     }

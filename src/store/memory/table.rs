@@ -41,6 +41,9 @@ pub(super) trait Indexed: Row {
     /// Which of the [`CLASSES`] counters counts it.
     fn class(&self) -> usize;
 
+    /// The text that most of it is.
+    fn text(&self) -> &Arc<str>;
+
     /// How many bytes of text it holds.
     fn bytes(&self) -> usize;
 
@@ -170,7 +173,7 @@ impl<R: Indexed> MemoryTable<R> {
     ) -> Arc<Cell<R>> {
         new.stored_over(Some(&slot.cell.row));
         let deadline = new.expires_at().unwrap_or(NEVER);
-        let new = Arc::new(Cell { sequence: slot.cell.sequence, row: new });
+        let new = Arc::new(slot.cell.with(new));
         self.index.replaced(slot.locator(), &slot.cell, &new);
         upkeep.count(&slot.cell.row, -1);
         upkeep.count(&new.row, 1);
@@ -183,22 +186,23 @@ impl<R: Indexed> MemoryTable<R> {
             }
             _ => {}
         }
-        if deadline < slot.scheduled {
+        let old = slot.replace(new);
+        if deadline < old.scheduled() {
             shard.schedule(upkeep, slot, deadline);
         }
-        std::mem::replace(&mut slot.cell, new)
+        old
     }
 
     /// Takes a row out of the table and out of every index.
     fn remove(&self, shard: &Shard<R>, rows: &mut Rows<R>, locator: Locator) -> Option<Arc<Cell<R>>> {
-        let mut slot = rows.remove(locator)?;
+        let slot = rows.remove(locator)?;
         self.index.removed(locator, &slot.cell);
         rows.upkeep.count(&slot.cell.row, -1);
         if slot.cell.row.takes_slot() {
             self.slots.fetch_sub(1, Ordering::SeqCst);
         }
         // Last: a shard without due rows says that no expired row takes a slot.
-        shard.schedule(&mut rows.upkeep, &mut slot, NEVER);
+        shard.schedule(&mut rows.upkeep, &slot, NEVER);
         Some(slot.cell)
     }
 
@@ -207,10 +211,10 @@ impl<R: Indexed> MemoryTable<R> {
         row.stored_over(None);
         let sequence = self.sequence.fetch_add(1, Ordering::Relaxed) + 1;
         let deadline = row.expires_at().unwrap_or(NEVER);
-        let mut slot = Slot { hash, scheduled: NEVER, cell: Arc::new(Cell { sequence, row }) };
+        let slot = Slot::new(hash, Cell::new(sequence, row));
         self.index.inserted(slot.locator(), &slot.cell);
         rows.upkeep.count(&slot.cell.row, 1);
-        shard.schedule(&mut rows.upkeep, &mut slot, deadline);
+        shard.schedule(&mut rows.upkeep, &slot, deadline);
         rows.insert(slot);
     }
 
@@ -296,7 +300,8 @@ impl<R: Indexed> Table<R> for MemoryTable<R> {
         let slot = rows.find(hash, id);
         // The schedule is never later than the row's deadline.
         let alive = slot.filter(|slot| {
-            self.clock.is_before(slot.scheduled, recent_tick_ns) || is_alive(&slot.cell.row, self.tick_ns())
+            self.clock.is_before(slot.cell.scheduled(), recent_tick_ns)
+                || is_alive(&slot.cell.row, self.tick_ns())
         });
         let (is_there, is_alive) = (slot.is_some(), alive.is_some());
         if let Some(slot) = alive {
