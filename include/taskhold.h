@@ -121,11 +121,16 @@
  *  - input_responses_untaken: Accepted responses must be taken before another input round begins.
  *  - cancelation_requested: The client asked for cancelation and the call was made conditional on
  *    that.
+ *  - lease_required: The task was created with a queue or a lease, and the call does not say which
+ *    lease it is made under.
+ *  - not_queued: The task has no queue to go back to.
  *  - undeliverable: The task's state may not be delivered to this client.
  *  - task_final: A final A2A task is never taken back to a state that is not final.
  *
  * TASKHOLD_CAPACITY_EXHAUSTED
  *  - capacity_exhausted: The limit of retained records is reached.
+ *  - partition_capacity_exhausted: The limit of retained tasks of one authorization partition is
+ *    reached.
  *
  * TASKHOLD_LIMIT_EXCEEDED
  *  - payload_too_large: A payload or argument has more bytes than `limit`.
@@ -133,6 +138,8 @@
  *
  * TASKHOLD_CONFLICT
  *  - revision_mismatch: The record has another revision than expected.
+ *  - lease_lost: The lease is not the task's current one, or the task has none.
+ *  - operation_mismatch: The operation id belongs to a task with another queue or other work.
  *  - session_id_in_use: The session id is in use.
  *
  * TASKHOLD_TIMEOUT
@@ -228,6 +235,11 @@ typedef struct taskhold_events taskhold_events;
  * part that may reach a client), `revision` (1 at first; grows with each change), `endpoint`,
  * `authorizationPartition` (string or null), `origin`, `metadata` and `declaredInputRequests` (as given at the
  * creation, if they were) and `cancelationRequested` (boolean).
+ *
+ * The record of a task that was created with a queue, a lease or an operation id also has `queue`, `work`,
+ * `checkpoint`, `attempt` (attempts begun, 0 at first), `attempts` (with its defaults), `availableAt` (the time from
+ * which on it can be claimed), `lease` (`{"worker": "...", "expiresAt": "..."}`), `lastFailure` and `operationId`, each
+ * null where there is none. No client ever sees any of it: to clients a queued, scheduled or retried task is working.
  */
 typedef struct taskhold_manager taskhold_manager;
 
@@ -532,6 +544,8 @@ taskhold_status taskhold_store_close(taskhold_store *store);
  *  - `name` (string, "default"): managers with the same name over one store share their tasks.
  *  - `maximumRetainedTasks` (1024): how many unexpired tasks may be there at once, exactly. On SQL stores 0
  *    is allowed, means no limit, and is the default.
+ *  - `maximumRetainedTasksPerPartition` (0, no limit): the same for each authorization partition apart, over all
+ *    endpoints; the anonymous one counts too. So one caller cannot use up what all share.
  *  - `taskTimeToLiveMs` (3600000): how long a task lives, from its creation on.
  *  - `pollIntervalMs` (1000): how often a client should ask.
  *  - `maximumPayloadBytes` (10485760): most bytes of one payload.
@@ -579,18 +593,37 @@ taskhold_status taskhold_manager_close(taskhold_manager *manager);
  * Creates a task: a random id (UUID version 4), status working, revision 1. Whoever may read it can read it
  * before this returns.
  *
+ * Queued work. With `queue` (string of 1 to 256 bytes) workers may claim the task (taskhold_manager_claim_task());
+ * a queue belongs to the managers of one name. With a queue may stand `delayMs` (0: not claimable before) and
+ * `attempts` (`{"maximum": 1, "backoffMs": 1000, "maximumBackoffMs": 60000}`; at most 1000): how often the work may
+ * be begun, and how long after the end of one attempt the next can be, doubled each time. One is the default,
+ * because most tools must not run twice. `work` (any JSON value) is what a worker needs, trusted as `origin` is.
+ *
+ * With `lease` (`{"worker": "h1:77", "leaseMs": 30000}`) the task is created in its creator's hands: attempt 1 has
+ * begun, and the answer's `lease` has the `token`. Without a queue nobody else can claim it: this is how a server
+ * that works in its own process gets its dead work noticed. With `delayMs` it does not go together.
+ *
+ * With `operationId` (an identifier), with or without a queue, creating is idempotent: unique per manager name,
+ * endpoint and partition while the task is there. The same operationId with the same `queue` and `work` gives the
+ * record of the task that is there, ended or not, and makes no other: `created` in the answer says which it was, and
+ * `false` says that the work is not the caller's. In the anonymous partition all callers share these ids: never
+ * put a client's own key there as it is.
+ *
  * @param manager    In: the manager.
  * @param creation   In: JSON object: `endpoint` (string; the endpoint that the task belongs to) and `origin`
  *                   (any JSON but null; what the task came from) are required; `authorizationPartition`
  *                   (string or null; null is the anonymous one), `metadata` (object; stands in the record as it
- *                   was given, and as `_meta` in every rendering unless it is empty) and `declaredInputRequests` (array of "elicitation/form",
- *                   "elicitation/url", "sampling/createMessage", "roots/list", each at most once: what the
- *                   task may ask; absent is anything) may be absent.
+ *                   was given, and as `_meta` in every rendering unless it is empty) and
+ *                   `declaredInputRequests` (array of "elicitation/form", "elicitation/url",
+ *                   "sampling/createMessage", "roots/list", each at most once: what the task may ask; absent is
+ *                   anything) may be absent. So may `taskTimeToLiveMs` (in the place of the manager's, for this
+ *                   task) and the members about work above.
  * @param out_record Out, owned, optional: the record; see taskhold_manager.
  * @param out_error  Out, owned, optional: why the call failed.
- * @return OK; INVALID_ARGUMENT (malformed `creation`); CAPACITY_EXHAUSTED (capacity_exhausted): the limit of
- *         unexpired tasks is reached, and none is evicted; LIMIT_EXCEEDED (payload_too_large: `origin` or
- *         `metadata`; nesting_too_deep). A refused creation uses no capacity.
+ * @return OK; INVALID_ARGUMENT (malformed `creation`); CAPACITY_EXHAUSTED (capacity_exhausted,
+ *         partition_capacity_exhausted): a limit of unexpired tasks is reached, and none is evicted; CONFLICT
+ *         (operation_mismatch); LIMIT_EXCEEDED (payload_too_large: `origin`, `metadata` or `work`;
+ *         nesting_too_deep). A refused creation uses no capacity.
  * @note Any thread. Announces the task to subscribers on this thread.
  */
 taskhold_status taskhold_manager_create_task(taskhold_manager *manager,
@@ -623,6 +656,13 @@ taskhold_status taskhold_manager_find_task(taskhold_manager *manager,
  * decided in the same atomic step. Here also `{"withdrawInputRequests": ["key"]}`: only these requests are
  * superseded, and the task stays in its status while others are open; `[]` sets the message only.
  *
+ * A task that was created with a queue or a lease is moved on by who holds it alone: there the transitions and
+ * taskhold_manager_take_task_input_responses() also need `{"lease": 3}`, the token of the lease. Without it they are
+ * refused (lease_required), and under any other than the current one too (lease_lost). A lease that has lapsed is
+ * current until somebody claims the task, if it has attempts left. Marking as working, failing and cancelling take
+ * `{"force": true}` instead, for operators; the holder's lease stays current while the task has not ended. With
+ * `{"checkpoint": ...}` the worker notes in the same step what another one needs to go on.
+ *
  * @param manager        In: the manager.
  * @param task_id        In: the task's id.
  * @param status_message In, optional: the new status message for people; NULL clears it.
@@ -630,8 +670,8 @@ taskhold_status taskhold_manager_find_task(taskhold_manager *manager,
  * @param out_record     Out, owned, optional: the record after the change.
  * @param out_error      Out, owned, optional: why the call failed.
  * @return OK; INVALID_ARGUMENT (invalid_identifier, malformed `options`); NOT_FOUND (task_not_found);
- *         INVALID_STATE (task_terminal, cancelation_requested); CONFLICT (revision_mismatch);
- *         LIMIT_EXCEEDED (payload_too_large).
+ *         INVALID_STATE (task_terminal, lease_required, cancelation_requested); CONFLICT (lease_lost,
+ *         revision_mismatch); LIMIT_EXCEEDED (payload_too_large).
  * @note Any thread. Announces the change to subscribers on this thread.
  */
 taskhold_status taskhold_manager_mark_task_working(taskhold_manager *manager,
@@ -647,19 +687,23 @@ taskhold_status taskhold_manager_mark_task_working(taskhold_manager *manager,
  * A key is used once in a task's life. Repeating outstanding requests exactly changes nothing but the
  * message. Refusals are found in this order: no request, no task, terminal, untaken answers, keys.
  *
+ * `{"lease": 3, "park": true}` also lets go of a task with a queue: parked, it is held by nobody, costs no worker
+ * while a person thinks, and the last answer makes it claimable again. The next claim goes on with the same attempt.
+ * Repeating outstanding requests exactly parks, too. Without `park` the worker keeps the lease and renews it.
+ *
  * @param manager        In: the manager.
  * @param task_id        In: the task's id.
  * @param input_requests In: JSON object of at least one member: each value is an input request, `{"method":
  *                       "elicitation/create" | "sampling/createMessage" | "roots/list", "params": {...}}`.
  * @param status_message In, optional: the new status message for people; NULL clears it.
  * @param options        In, optional: JSON object, as for taskhold_manager_mark_task_working() but without
- *                       `withdrawInputRequests`.
+ *                       `withdrawInputRequests` and `force`; `park` as above.
  * @param out_record     Out, owned, optional: the record after the change.
  * @param out_error      Out, owned, optional: why the call failed.
  * @return OK; INVALID_ARGUMENT (invalid_identifier, empty_input_requests, invalid_payload,
  *         input_request_key_reused, malformed JSON or `options`); NOT_FOUND (task_not_found); INVALID_STATE
- *         (task_terminal, input_responses_untaken, cancelation_requested); CONFLICT (revision_mismatch);
- *         LIMIT_EXCEEDED (payload_too_large, nesting_too_deep).
+ *         (task_terminal, lease_required, input_responses_untaken, cancelation_requested, not_queued); CONFLICT
+ *         (lease_lost, revision_mismatch); LIMIT_EXCEEDED (payload_too_large, nesting_too_deep).
  * @note Any thread. Announces the change to subscribers on this thread.
  */
 taskhold_status taskhold_manager_request_task_input(taskhold_manager *manager,
@@ -680,12 +724,13 @@ taskhold_status taskhold_manager_request_task_input(taskhold_manager *manager,
  * @param result         In: JSON object, kept and given back byte for byte; its `resultType`, if there, is
  *                       "complete".
  * @param status_message In, optional: the last status message for people; NULL clears it.
- * @param options        In, optional: JSON object, as for taskhold_manager_request_task_input().
+ * @param options        In, optional: JSON object: `expectedRevision`, `unlessCancelationRequested` and `lease`, as
+ *                       for taskhold_manager_mark_task_working().
  * @param out_record     Out, owned, optional: the record after the change.
  * @param out_error      Out, owned, optional: why the call failed.
  * @return OK; INVALID_ARGUMENT (invalid_identifier, invalid_payload, malformed JSON or `options`); NOT_FOUND
- *         (task_not_found); INVALID_STATE (task_terminal, cancelation_requested); CONFLICT
- *         (revision_mismatch); LIMIT_EXCEEDED (payload_too_large, nesting_too_deep).
+ *         (task_not_found); INVALID_STATE (task_terminal, lease_required, cancelation_requested); CONFLICT
+ *         (lease_lost, revision_mismatch); LIMIT_EXCEEDED (payload_too_large, nesting_too_deep).
  * @note Any thread. Announces the change to subscribers on this thread.
  */
 taskhold_status taskhold_manager_complete_task(taskhold_manager *manager,
@@ -705,7 +750,7 @@ taskhold_status taskhold_manager_complete_task(taskhold_manager *manager,
  * @param failure        In: JSON-RPC error object: integer `code`, string `message`, optional `data`; kept
  *                       and given back byte for byte.
  * @param status_message In, optional: the last status message for people; NULL clears it.
- * @param options        In, optional: JSON object, as for taskhold_manager_request_task_input().
+ * @param options        In, optional: JSON object, as for taskhold_manager_complete_task(); `force` too.
  * @param out_record     Out, owned, optional: the record after the change.
  * @param out_error      Out, owned, optional: why the call failed.
  * @return As taskhold_manager_complete_task().
@@ -726,12 +771,12 @@ taskhold_status taskhold_manager_fail_task(taskhold_manager *manager,
  * @param manager        In: the manager.
  * @param task_id        In: the task's id.
  * @param status_message In, optional: the last status message for people; NULL clears it.
- * @param options        In, optional: JSON object, as for taskhold_manager_request_task_input().
+ * @param options        In, optional: JSON object, as for taskhold_manager_complete_task(); `force` too.
  * @param out_record     Out, owned, optional: the record after the change.
  * @param out_error      Out, owned, optional: why the call failed.
  * @return OK; INVALID_ARGUMENT (invalid_identifier, malformed `options`); NOT_FOUND (task_not_found);
- *         INVALID_STATE (task_terminal, cancelation_requested); CONFLICT (revision_mismatch);
- *         LIMIT_EXCEEDED (payload_too_large).
+ *         INVALID_STATE (task_terminal, lease_required, cancelation_requested); CONFLICT (lease_lost,
+ *         revision_mismatch); LIMIT_EXCEEDED (payload_too_large).
  * @note Any thread. Announces the change to subscribers on this thread.
  */
 taskhold_status taskhold_manager_cancel_task(taskhold_manager *manager,
@@ -744,14 +789,19 @@ taskhold_status taskhold_manager_cancel_task(taskhold_manager *manager,
 /**
  * Takes the answers that the client gave: returns and clears them in one step, so that each is taken once.
  *
+ * `{"peek": true}` shows them and clears nothing. A worker that may die between taking answers and using them peeks
+ * first, and takes them together with the `checkpoint` that holds them.
+ *
  * @param manager       In: the manager.
  * @param task_id       In: the task's id.
- * @param options       In, optional: JSON object: `expectedRevision`, as for the transitions.
+ * @param options       In, optional: JSON object: `expectedRevision`, `unlessCancelationRequested`, `lease` and
+ *                      `checkpoint` (not with `peek`), as for the transitions, and `peek`.
  * @param out_responses Out, owned: JSON object, answers by the keys of their requests; `{}` when there are
  *                      none, also of a terminal task. Free it with taskhold_string_free().
  * @param out_error     Out, owned, optional: why the call failed.
  * @return OK; INVALID_ARGUMENT (invalid_identifier, malformed `options`); NOT_FOUND (task_not_found);
- *         CONFLICT (revision_mismatch).
+ *         INVALID_STATE (lease_required, cancelation_requested); CONFLICT (lease_lost, revision_mismatch);
+ *         LIMIT_EXCEEDED (payload_too_large, nesting_too_deep). A task that has ended gives `{}` without a lease.
  * @note Any thread. Does not wait for answers. Announces nothing.
  */
 taskhold_status taskhold_manager_take_task_input_responses(taskhold_manager *manager,
@@ -761,8 +811,8 @@ taskhold_status taskhold_manager_take_task_input_responses(taskhold_manager *man
                                                            char **out_error);
 
 /**
- * Tells whether a client has asked for the cancelation of a task. The request never changes the status by
- * itself, and stays visible after the task's end.
+ * Tells whether a client has asked for the cancelation of a task. The request changes the status of no task that
+ * somebody works on, and stays visible after the task's end.
  *
  * @param manager       In: the manager.
  * @param task_id       In: the task's id.
@@ -802,9 +852,12 @@ taskhold_status taskhold_manager_wait_task(taskhold_manager *manager,
  * Lists tasks for operators, oldest first. Never for clients: nobody's authorization is checked. A full walk
  * meets every task that stays meanwhile, each once.
  *
- * `params`: `status`, `endpoint`, `authorizationPartition` (null: the anonymous one) as filters; `pageSize`
- * 1 to 1000 (100); `pageToken`, from the page before ("": the first); `includePayload` (false): whether
- * records hold `result`, `error` and `inputRequests`.
+ * `params`: `status`, `endpoint`, `authorizationPartition` (null: the anonymous one), `queue`, `worker` (who holds
+ * the task) and `workState` as filters; `pageSize` 1 to 1000 (100); `pageToken`, from the page before ("": the
+ * first); `includePayload` (false): whether records hold `result`, `error`, `inputRequests`, `work` and `checkpoint`.
+ *
+ * `workState` of a task that has a queue or a lease and has not ended: "leased" (held), "parked" (held by nobody while
+ * requests are outstanding), "ready" (to be claimed) or "scheduled" (to be claimed, but not yet).
  *
  * @param manager   In: the manager.
  * @param params    In, optional: JSON object.
@@ -819,6 +872,92 @@ taskhold_status taskhold_manager_list_tasks(taskhold_manager *manager,
                                             const char *params,
                                             char **out_page,
                                             char **out_error);
+
+/**
+ * Claims a task that was created with a `queue`: of the first of these queues that has one, the task that became
+ * available first. The worker then holds it under a lease, and each task is held by one worker. taskhold runs
+ * nothing: it says who may work on what, and takes work over when a worker dies.
+ *
+ * Claimable is a task with a queue whose status is working, which nobody holds, for which no cancelation was
+ * requested, and whose `availableAt` has come. A lease that has lapsed (now is at or after its `expiresAt`) holds
+ * nothing: while attempts are left, the task can be claimed again from the lapse and its backoff on. A claim begins
+ * the next attempt, unless the worker before parked the task or released it with `countsAsAttempt` false: then it
+ * goes on with the same one. Outstanding requests, answers that were not taken and the checkpoint are still there.
+ *
+ * The answer is the record, and in it `lease.token`: a whole number, greater with every claim of that task. Every
+ * transition of such a task needs it in its options, `{"lease": 3}`, so that a worker that was held up and lost its
+ * lease can change nothing any more. A claim grows the revision and wakes taskhold_manager_wait_task(); it is not
+ * announced, and the client sees a working task all the time.
+ *
+ * @param manager    In: the manager.
+ * @param claim      In: JSON object, all of it required: `worker` (string of 1 to 256 bytes: who claims), `queues`
+ *                   (array of 1 to 64 strings, in strict order of preference) and `leaseMs` (1 to 86400000: for how
+ *                   long the worker holds the task unless it renews the lease).
+ * @param timeout_ms In: longest wait for a task in milliseconds of real time, never the manual clock's, also for
+ *                   what becomes due meanwhile or is made claimable in another process; 0 looks and returns,
+ *                   TASKHOLD_WAIT_FOREVER waits without end.
+ * @param out_record Out, owned: the record with the lease's token, or NULL when no task came. Free it with
+ *                   taskhold_string_free().
+ * @param out_error  Out, owned, optional: why the call failed.
+ * @return OK, also when no task came; INVALID_ARGUMENT (missing_key, malformed `claim`); CLOSED
+ *         (closed_while_waiting): the manager was closed.
+ * @note Any thread. Blocks the thread; a JVM's virtual thread stays pinned to its carrier. Claimers line up: a task
+ *       that becomes due wakes one of them.
+ */
+taskhold_status taskhold_manager_claim_task(taskhold_manager *manager,
+                                            const char *claim,
+                                            uint32_t timeout_ms,
+                                            char **out_record,
+                                            char **out_error);
+
+/**
+ * Renews leases: sets the end of each to `leaseMs` from now, also to an earlier time. Renew at a third of the lease.
+ * Each task is one atomic step; a store in a file takes them into one transaction.
+ *
+ * @param manager     In: the manager.
+ * @param renewals    In: JSON object: `leaseMs` (1 to 86400000) and `tasks`, an array of 1 to 1000 objects, none of
+ *                    the same task: `taskId`, `lease` (the token) and, optional, `checkpoint` (any JSON value: what
+ *                    another worker needs to go on; absent or null keeps the one that is there). Checkpoints together
+ *                    have at most `maximumPayloadBytes`.
+ * @param out_outcome Out, owned, optional: `{"renewed": ["id"...], "lost": ["id"...], "cancelationRequested":
+ *                    ["id"...]}`. Lost are leases of tasks that are unknown, expired, ended or held under another
+ *                    lease; they spoil nothing for the rest. The last are those of the renewed whose client asked
+ *                    for cancelation. Free it with taskhold_string_free().
+ * @param out_error   Out, owned, optional: why the call failed.
+ * @return OK, whatever was lost; INVALID_ARGUMENT (missing_key, invalid_identifier, malformed `renewals`);
+ *         LIMIT_EXCEEDED (payload_too_large: the checkpoints together; nesting_too_deep): nothing was renewed.
+ * @note Any thread. Moves no revision, wakes nobody and announces nothing.
+ */
+taskhold_status taskhold_manager_renew_leases(taskhold_manager *manager,
+                                              const char *renewals,
+                                              char **out_outcome,
+                                              char **out_error);
+
+/**
+ * Gives a held task back to its queue. After attempt n the next can begin `backoffMs` x 2^(n-1) later, at most
+ * `maximumBackoffMs`. With no attempt left the task is failed with `failure`, or with `{"code": -32603, "message":
+ * "The work on this task did not succeed."}`; where the client asked for cancelation it is cancelled. Released while
+ * requests are outstanding, the task is parked: the last answer makes it claimable.
+ *
+ * @param manager    In: the manager.
+ * @param task_id    In: the task's id.
+ * @param options    In: JSON object: `lease` (the token, needed), `delayMs` (0: claimable after this and after the
+ *                   backoff, whichever is longer), `countsAsAttempt` (true; false for an orderly shutdown: the next
+ *                   claim goes on with the same attempt, and only the delay holds it up), `statusMessage` (absent
+ *                   keeps the message, null clears it), `checkpoint` (any JSON value; absent or null keeps the one
+ *                   that is there) and `failure` (JSON-RPC error object: becomes `lastFailure`).
+ * @param out_record Out, owned, optional: the record after the change.
+ * @param out_error  Out, owned, optional: why the call failed.
+ * @return OK; INVALID_ARGUMENT (invalid_identifier, invalid_payload: `failure`; malformed `options`); NOT_FOUND
+ *         (task_not_found); INVALID_STATE (task_terminal, lease_required, not_queued); CONFLICT (lease_lost);
+ *         LIMIT_EXCEEDED (payload_too_large, nesting_too_deep).
+ * @note Any thread. Announced to subscribers on this thread where the status or the message changes.
+ */
+taskhold_status taskhold_manager_release_task(taskhold_manager *manager,
+                                              const char *task_id,
+                                              const char *options,
+                                              char **out_record,
+                                              char **out_error);
 
 /**
  * Finds a task that the caller may see: its endpoint and its authorization partition must both match
@@ -874,7 +1013,8 @@ taskhold_status taskhold_manager_update_task(taskhold_manager *manager,
 
 /**
  * Records that a client asks for the cancelation of a task (`tasks/cancel`). The status does not change: the
- * worker decides. Asking again, or for a terminal task, is OK and changes nothing.
+ * worker decides. Asking again, or for a terminal task, is OK and changes nothing. Work that was created with a
+ * queue or a lease and that nobody holds has no worker to decide: the request ends it as cancelled.
  *
  * @param manager   In: the manager.
  * @param endpoint  In: the endpoint that the request came to.
@@ -883,7 +1023,8 @@ taskhold_status taskhold_manager_update_task(taskhold_manager *manager,
  * @param out_error Out, owned, optional: why the call failed.
  * @return OK; INVALID_ARGUMENT (invalid_value, invalid_identifier); NOT_FOUND (task_not_found): unknown,
  *         expired or not the caller's.
- * @note Any thread. Wakes taskhold_manager_wait_task() and event queues; subscribers are not told.
+ * @note Any thread. Wakes taskhold_manager_wait_task() and event queues; subscribers are told only where the
+ *       request ended the task.
  */
 taskhold_status taskhold_manager_request_task_cancelation(taskhold_manager *manager,
                                                           const char *endpoint,

@@ -12,7 +12,7 @@ mod reason;
 use reason::{Reason, Status};
 
 /// The files of exports in the order of the header.
-pub const ORDER: [&str; 14] = [
+pub const ORDER: [&str; 15] = [
     "status",
     "library",
     "string",
@@ -20,6 +20,7 @@ pub const ORDER: [&str; 14] = [
     "store",
     "manager",
     "manager_worker",
+    "manager_queue",
     "manager_protocol",
     "manager_events",
     "events",

@@ -22,6 +22,44 @@ pub struct Now {
     pub tick_ns: i64,
 }
 
+impl Now {
+    /// The instant `ms` later.
+    pub fn plus_ms(self, ms: i64) -> Moment {
+        Moment { wall_ms: self.wall_ms, tick_ns: self.tick_ns }.plus_ms(ms)
+    }
+}
+
+/// An instant on both clocks of a store: people read the wall time, the tick decides whether it has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Moment {
+    /// Milliseconds since 1970-01-01T00:00:00Z.
+    pub wall_ms: i64,
+    /// Nanoseconds on the clock by which the store measures ages.
+    pub tick_ns: i64,
+}
+
+impl Moment {
+    /// The instant `ms` later, as far as the clocks go.
+    #[must_use]
+    pub fn plus_ms(self, ms: i64) -> Self {
+        Self {
+            wall_ms: self.wall_ms.saturating_add(ms).min(*WALL_RANGE_MS.end()),
+            tick_ns: self.tick_ns.saturating_add(ms.saturating_mul(NANOS_PER_MILLI)),
+        }
+    }
+
+    /// Whether it is `now` or before.
+    pub fn has_come(self, now: Now) -> bool {
+        self.tick_ns <= now.tick_ns
+    }
+
+    /// How long until then; nothing when it has come.
+    pub fn left(self, now: Now) -> std::time::Duration {
+        let left_ns = self.tick_ns.saturating_sub(now.tick_ns);
+        std::time::Duration::from_nanos(u64::try_from(left_ns).unwrap_or(0))
+    }
+}
+
 /// Something that sleeps until a clock is moved.
 pub trait Wake: Send + Sync {
     /// Wakes everyone who waits here, so that they look at the clock again.

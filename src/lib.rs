@@ -15,6 +15,7 @@ compile_error!("taskhold must be built with panic = \"unwind\": a panic must not
 #[cfg(not(target_pointer_width = "64"))]
 compile_error!("taskhold supports 64-bit targets only: a handle is a 64-bit token in a pointer");
 
+mod claimers;
 mod options;
 mod page_token;
 mod reason;

@@ -157,18 +157,28 @@ closed_list! {
     InputResponsesUntaken = "input_responses_untaken",
     /// The client asked for cancelation and the call was made conditional on that.
     CancelationRequested = "cancelation_requested",
+    /// The task was created with a queue or a lease, and the call does not say which lease it is made under.
+    LeaseRequired = "lease_required",
+    /// The task has no queue to go back to.
+    NotQueued = "not_queued",
     /// The task's state may not be delivered to this client.
     Undeliverable = "undeliverable",
     /// A final A2A task is never taken back to a state that is not final.
     TaskFinal = "task_final",
     /// The limit of retained records is reached.
     CapacityExhausted = "capacity_exhausted",
+    /// The limit of retained tasks of one authorization partition is reached.
+    PartitionCapacityExhausted = "partition_capacity_exhausted",
     /// A payload or argument has more bytes than `limit`.
     PayloadTooLarge = "payload_too_large",
     /// A JSON text is nested deeper than `limit`.
     NestingTooDeep = "nesting_too_deep",
     /// The record has another revision than expected.
     RevisionMismatch = "revision_mismatch",
+    /// The lease is not the task's current one, or the task has none.
+    LeaseLost = "lease_lost",
+    /// The operation id belongs to a task with another queue or other work.
+    OperationMismatch = "operation_mismatch",
     /// The session id is in use.
     SessionIdInUse = "session_id_in_use",
     /// Nothing happened within the time given.
@@ -223,11 +233,15 @@ impl Reason {
             Self::TaskTerminal
             | Self::InputResponsesUntaken
             | Self::CancelationRequested
+            | Self::LeaseRequired
+            | Self::NotQueued
             | Self::Undeliverable
             | Self::TaskFinal => Status::InvalidState,
-            Self::CapacityExhausted => Status::CapacityExhausted,
+            Self::CapacityExhausted | Self::PartitionCapacityExhausted => Status::CapacityExhausted,
             Self::PayloadTooLarge | Self::NestingTooDeep => Status::LimitExceeded,
-            Self::RevisionMismatch | Self::SessionIdInUse => Status::Conflict,
+            Self::RevisionMismatch | Self::LeaseLost | Self::OperationMismatch | Self::SessionIdInUse => {
+                Status::Conflict
+            }
             Self::Timeout => Status::Timeout,
             Self::ClosedWhileWaiting => Status::Closed,
             Self::StorageUnavailable | Self::OutcomeUnknown => Status::Unavailable,

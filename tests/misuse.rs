@@ -93,8 +93,8 @@ fn wrong_json(name: &str, json: Json) -> Vec<Misuse> {
         );
     }
     if let Some(limit) = limit {
-        // A text with members may hold two payloads and what is around them.
-        let size = if has_members { 2 * limit + (64 << 10) } else { limit };
+        // A text with members may hold three payloads and what is around them.
+        let size = if has_members { 3 * limit + (64 << 10) } else { limit };
         let large = format!(r#"{{"{name}":"{}"}}"#, "x".repeat(size));
         let misuse = Misuse::new("too large", bytes(large), TASKHOLD_LIMIT_EXCEEDED, "payload_too_large");
         wrong.push(misuse.with_limit(limit));

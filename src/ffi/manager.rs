@@ -18,6 +18,11 @@ use crate::task::TaskManager;
 /// part that may reach a client), `revision` (1 at first; grows with each change), `endpoint`,
 /// `authorizationPartition` (string or null), `origin`, `metadata` and `declaredInputRequests` (as given at the
 /// creation, if they were) and `cancelationRequested` (boolean).
+///
+/// The record of a task that was created with a queue, a lease or an operation id also has `queue`, `work`,
+/// `checkpoint`, `attempt` (attempts begun, 0 at first), `attempts` (with its defaults), `availableAt` (the time from
+/// which on it can be claimed), `lease` (`{"worker": "...", "expiresAt": "..."}`), `lastFailure` and `operationId`, each
+/// null where there is none. No client ever sees any of it: to clients a queued, scheduled or retried task is working.
 pub struct taskhold_manager {
     _private: (),
 }
@@ -42,6 +47,8 @@ impl Handle for taskhold_manager {
 ///  - `name` (string, "default"): managers with the same name over one store share their tasks.
 ///  - `maximumRetainedTasks` (1024): how many unexpired tasks may be there at once, exactly. On SQL stores 0
 ///    is allowed, means no limit, and is the default.
+///  - `maximumRetainedTasksPerPartition` (0, no limit): the same for each authorization partition apart, over all
+///    endpoints; the anonymous one counts too. So one caller cannot use up what all share.
 ///  - `taskTimeToLiveMs` (3600000): how long a task lives, from its creation on.
 ///  - `pollIntervalMs` (1000): how often a client should ask.
 ///  - `maximumPayloadBytes` (10485760): most bytes of one payload.

@@ -112,7 +112,8 @@ pub unsafe extern "C" fn taskhold_manager_update_task(
 }
 
 /// Records that a client asks for the cancelation of a task (`tasks/cancel`). The status does not change: the
-/// worker decides. Asking again, or for a terminal task, is OK and changes nothing.
+/// worker decides. Asking again, or for a terminal task, is OK and changes nothing. Work that was created with a
+/// queue or a lease and that nobody holds has no worker to decide: the request ends it as cancelled.
 ///
 /// @param manager   In: the manager.
 /// @param endpoint  In: the endpoint that the request came to.
@@ -121,7 +122,8 @@ pub unsafe extern "C" fn taskhold_manager_update_task(
 /// @param out_error Out, owned, optional: why the call failed.
 /// @return OK; INVALID_ARGUMENT (invalid_value, invalid_identifier); NOT_FOUND (task_not_found): unknown,
 ///         expired or not the caller's.
-/// @note Any thread. Wakes taskhold_manager_wait_task() and event queues; subscribers are not told.
+/// @note Any thread. Wakes taskhold_manager_wait_task() and event queues; subscribers are told only where the
+///       request ended the task.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn taskhold_manager_request_task_cancelation(
     manager: *mut taskhold_manager,

@@ -11,18 +11,37 @@ use super::status::taskhold_status;
 /// Creates a task: a random id (UUID version 4), status working, revision 1. Whoever may read it can read it
 /// before this returns.
 ///
+/// Queued work. With `queue` (string of 1 to 256 bytes) workers may claim the task (taskhold_manager_claim_task());
+/// a queue belongs to the managers of one name. With a queue may stand `delayMs` (0: not claimable before) and
+/// `attempts` (`{"maximum": 1, "backoffMs": 1000, "maximumBackoffMs": 60000}`; at most 1000): how often the work may
+/// be begun, and how long after the end of one attempt the next can be, doubled each time. One is the default,
+/// because most tools must not run twice. `work` (any JSON value) is what a worker needs, trusted as `origin` is.
+///
+/// With `lease` (`{"worker": "h1:77", "leaseMs": 30000}`) the task is created in its creator's hands: attempt 1 has
+/// begun, and the answer's `lease` has the `token`. Without a queue nobody else can claim it: this is how a server
+/// that works in its own process gets its dead work noticed. With `delayMs` it does not go together.
+///
+/// With `operationId` (an identifier), with or without a queue, creating is idempotent: unique per manager name,
+/// endpoint and partition while the task is there. The same operationId with the same `queue` and `work` gives the
+/// record of the task that is there, ended or not, and makes no other: `created` in the answer says which it was, and
+/// `false` says that the work is not the caller's. In the anonymous partition all callers share these ids: never
+/// put a client's own key there as it is.
+///
 /// @param manager    In: the manager.
 /// @param creation   In: JSON object: `endpoint` (string; the endpoint that the task belongs to) and `origin`
 ///                   (any JSON but null; what the task came from) are required; `authorizationPartition`
 ///                   (string or null; null is the anonymous one), `metadata` (object; stands in the record as it
-///                   was given, and as `_meta` in every rendering unless it is empty) and `declaredInputRequests` (array of "elicitation/form",
-///                   "elicitation/url", "sampling/createMessage", "roots/list", each at most once: what the
-///                   task may ask; absent is anything) may be absent.
+///                   was given, and as `_meta` in every rendering unless it is empty) and
+///                   `declaredInputRequests` (array of "elicitation/form", "elicitation/url",
+///                   "sampling/createMessage", "roots/list", each at most once: what the task may ask; absent is
+///                   anything) may be absent. So may `taskTimeToLiveMs` (in the place of the manager's, for this
+///                   task) and the members about work above.
 /// @param out_record Out, owned, optional: the record; see taskhold_manager.
 /// @param out_error  Out, owned, optional: why the call failed.
-/// @return OK; INVALID_ARGUMENT (malformed `creation`); CAPACITY_EXHAUSTED (capacity_exhausted): the limit of
-///         unexpired tasks is reached, and none is evicted; LIMIT_EXCEEDED (payload_too_large: `origin` or
-///         `metadata`; nesting_too_deep). A refused creation uses no capacity.
+/// @return OK; INVALID_ARGUMENT (malformed `creation`); CAPACITY_EXHAUSTED (capacity_exhausted,
+///         partition_capacity_exhausted): a limit of unexpired tasks is reached, and none is evicted; CONFLICT
+///         (operation_mismatch); LIMIT_EXCEEDED (payload_too_large: `origin`, `metadata` or `work`;
+///         nesting_too_deep). A refused creation uses no capacity.
 /// @note Any thread. Announces the task to subscribers on this thread.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn taskhold_manager_create_task(
@@ -77,6 +96,13 @@ pub unsafe extern "C" fn taskhold_manager_find_task(
 /// decided in the same atomic step. Here also `{"withdrawInputRequests": ["key"]}`: only these requests are
 /// superseded, and the task stays in its status while others are open; `[]` sets the message only.
 ///
+/// A task that was created with a queue or a lease is moved on by who holds it alone: there the transitions and
+/// taskhold_manager_take_task_input_responses() also need `{"lease": 3}`, the token of the lease. Without it they are
+/// refused (lease_required), and under any other than the current one too (lease_lost). A lease that has lapsed is
+/// current until somebody claims the task, if it has attempts left. Marking as working, failing and cancelling take
+/// `{"force": true}` instead, for operators; the holder's lease stays current while the task has not ended. With
+/// `{"checkpoint": ...}` the worker notes in the same step what another one needs to go on.
+///
 /// @param manager        In: the manager.
 /// @param task_id        In: the task's id.
 /// @param status_message In, optional: the new status message for people; NULL clears it.
@@ -84,8 +110,8 @@ pub unsafe extern "C" fn taskhold_manager_find_task(
 /// @param out_record     Out, owned, optional: the record after the change.
 /// @param out_error      Out, owned, optional: why the call failed.
 /// @return OK; INVALID_ARGUMENT (invalid_identifier, malformed `options`); NOT_FOUND (task_not_found);
-///         INVALID_STATE (task_terminal, cancelation_requested); CONFLICT (revision_mismatch);
-///         LIMIT_EXCEEDED (payload_too_large).
+///         INVALID_STATE (task_terminal, lease_required, cancelation_requested); CONFLICT (lease_lost,
+///         revision_mismatch); LIMIT_EXCEEDED (payload_too_large).
 /// @note Any thread. Announces the change to subscribers on this thread.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn taskhold_manager_mark_task_working(
@@ -119,19 +145,23 @@ pub unsafe extern "C" fn taskhold_manager_mark_task_working(
 /// A key is used once in a task's life. Repeating outstanding requests exactly changes nothing but the
 /// message. Refusals are found in this order: no request, no task, terminal, untaken answers, keys.
 ///
+/// `{"lease": 3, "park": true}` also lets go of a task with a queue: parked, it is held by nobody, costs no worker
+/// while a person thinks, and the last answer makes it claimable again. The next claim goes on with the same attempt.
+/// Repeating outstanding requests exactly parks, too. Without `park` the worker keeps the lease and renews it.
+///
 /// @param manager        In: the manager.
 /// @param task_id        In: the task's id.
 /// @param input_requests In: JSON object of at least one member: each value is an input request, `{"method":
 ///                       "elicitation/create" | "sampling/createMessage" | "roots/list", "params": {...}}`.
 /// @param status_message In, optional: the new status message for people; NULL clears it.
 /// @param options        In, optional: JSON object, as for taskhold_manager_mark_task_working() but without
-///                       `withdrawInputRequests`.
+///                       `withdrawInputRequests` and `force`; `park` as above.
 /// @param out_record     Out, owned, optional: the record after the change.
 /// @param out_error      Out, owned, optional: why the call failed.
 /// @return OK; INVALID_ARGUMENT (invalid_identifier, empty_input_requests, invalid_payload,
 ///         input_request_key_reused, malformed JSON or `options`); NOT_FOUND (task_not_found); INVALID_STATE
-///         (task_terminal, input_responses_untaken, cancelation_requested); CONFLICT (revision_mismatch);
-///         LIMIT_EXCEEDED (payload_too_large, nesting_too_deep).
+///         (task_terminal, lease_required, input_responses_untaken, cancelation_requested, not_queued); CONFLICT
+///         (lease_lost, revision_mismatch); LIMIT_EXCEEDED (payload_too_large, nesting_too_deep).
 /// @note Any thread. Announces the change to subscribers on this thread.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn taskhold_manager_request_task_input(
@@ -171,12 +201,13 @@ pub unsafe extern "C" fn taskhold_manager_request_task_input(
 /// @param result         In: JSON object, kept and given back byte for byte; its `resultType`, if there, is
 ///                       "complete".
 /// @param status_message In, optional: the last status message for people; NULL clears it.
-/// @param options        In, optional: JSON object, as for taskhold_manager_request_task_input().
+/// @param options        In, optional: JSON object: `expectedRevision`, `unlessCancelationRequested` and `lease`, as
+///                       for taskhold_manager_mark_task_working().
 /// @param out_record     Out, owned, optional: the record after the change.
 /// @param out_error      Out, owned, optional: why the call failed.
 /// @return OK; INVALID_ARGUMENT (invalid_identifier, invalid_payload, malformed JSON or `options`); NOT_FOUND
-///         (task_not_found); INVALID_STATE (task_terminal, cancelation_requested); CONFLICT
-///         (revision_mismatch); LIMIT_EXCEEDED (payload_too_large, nesting_too_deep).
+///         (task_not_found); INVALID_STATE (task_terminal, lease_required, cancelation_requested); CONFLICT
+///         (lease_lost, revision_mismatch); LIMIT_EXCEEDED (payload_too_large, nesting_too_deep).
 /// @note Any thread. Announces the change to subscribers on this thread.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn taskhold_manager_complete_task(
@@ -215,7 +246,7 @@ pub unsafe extern "C" fn taskhold_manager_complete_task(
 /// @param failure        In: JSON-RPC error object: integer `code`, string `message`, optional `data`; kept
 ///                       and given back byte for byte.
 /// @param status_message In, optional: the last status message for people; NULL clears it.
-/// @param options        In, optional: JSON object, as for taskhold_manager_request_task_input().
+/// @param options        In, optional: JSON object, as for taskhold_manager_complete_task(); `force` too.
 /// @param out_record     Out, owned, optional: the record after the change.
 /// @param out_error      Out, owned, optional: why the call failed.
 /// @return As taskhold_manager_complete_task().
@@ -255,12 +286,12 @@ pub unsafe extern "C" fn taskhold_manager_fail_task(
 /// @param manager        In: the manager.
 /// @param task_id        In: the task's id.
 /// @param status_message In, optional: the last status message for people; NULL clears it.
-/// @param options        In, optional: JSON object, as for taskhold_manager_request_task_input().
+/// @param options        In, optional: JSON object, as for taskhold_manager_complete_task(); `force` too.
 /// @param out_record     Out, owned, optional: the record after the change.
 /// @param out_error      Out, owned, optional: why the call failed.
 /// @return OK; INVALID_ARGUMENT (invalid_identifier, malformed `options`); NOT_FOUND (task_not_found);
-///         INVALID_STATE (task_terminal, cancelation_requested); CONFLICT (revision_mismatch);
-///         LIMIT_EXCEEDED (payload_too_large).
+///         INVALID_STATE (task_terminal, lease_required, cancelation_requested); CONFLICT (lease_lost,
+///         revision_mismatch); LIMIT_EXCEEDED (payload_too_large).
 /// @note Any thread. Announces the change to subscribers on this thread.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn taskhold_manager_cancel_task(
@@ -291,14 +322,19 @@ pub unsafe extern "C" fn taskhold_manager_cancel_task(
 
 /// Takes the answers that the client gave: returns and clears them in one step, so that each is taken once.
 ///
+/// `{"peek": true}` shows them and clears nothing. A worker that may die between taking answers and using them peeks
+/// first, and takes them together with the `checkpoint` that holds them.
+///
 /// @param manager       In: the manager.
 /// @param task_id       In: the task's id.
-/// @param options       In, optional: JSON object: `expectedRevision`, as for the transitions.
+/// @param options       In, optional: JSON object: `expectedRevision`, `unlessCancelationRequested`, `lease` and
+///                      `checkpoint` (not with `peek`), as for the transitions, and `peek`.
 /// @param out_responses Out, owned: JSON object, answers by the keys of their requests; `{}` when there are
 ///                      none, also of a terminal task. Free it with taskhold_string_free().
 /// @param out_error     Out, owned, optional: why the call failed.
 /// @return OK; INVALID_ARGUMENT (invalid_identifier, malformed `options`); NOT_FOUND (task_not_found);
-///         CONFLICT (revision_mismatch).
+///         INVALID_STATE (lease_required, cancelation_requested); CONFLICT (lease_lost, revision_mismatch);
+///         LIMIT_EXCEEDED (payload_too_large, nesting_too_deep). A task that has ended gives `{}` without a lease.
 /// @note Any thread. Does not wait for answers. Announces nothing.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn taskhold_manager_take_task_input_responses(
@@ -320,8 +356,8 @@ pub unsafe extern "C" fn taskhold_manager_take_task_input_responses(
     })
 }
 
-/// Tells whether a client has asked for the cancelation of a task. The request never changes the status by
-/// itself, and stays visible after the task's end.
+/// Tells whether a client has asked for the cancelation of a task. The request changes the status of no task that
+/// somebody works on, and stays visible after the task's end.
 ///
 /// @param manager       In: the manager.
 /// @param task_id       In: the task's id.
@@ -384,9 +420,12 @@ pub unsafe extern "C" fn taskhold_manager_wait_task(
 /// Lists tasks for operators, oldest first. Never for clients: nobody's authorization is checked. A full walk
 /// meets every task that stays meanwhile, each once.
 ///
-/// `params`: `status`, `endpoint`, `authorizationPartition` (null: the anonymous one) as filters; `pageSize`
-/// 1 to 1000 (100); `pageToken`, from the page before ("": the first); `includePayload` (false): whether
-/// records hold `result`, `error` and `inputRequests`.
+/// `params`: `status`, `endpoint`, `authorizationPartition` (null: the anonymous one), `queue`, `worker` (who holds
+/// the task) and `workState` as filters; `pageSize` 1 to 1000 (100); `pageToken`, from the page before ("": the
+/// first); `includePayload` (false): whether records hold `result`, `error`, `inputRequests`, `work` and `checkpoint`.
+///
+/// `workState` of a task that has a queue or a lease and has not ended: "leased" (held), "parked" (held by nobody while
+/// requests are outstanding), "ready" (to be claimed) or "scheduled" (to be claimed, but not yet).
 ///
 /// @param manager   In: the manager.
 /// @param params    In, optional: JSON object.

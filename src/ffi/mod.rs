@@ -30,6 +30,7 @@ pub mod library;
 pub mod manager;
 pub mod manager_events;
 pub mod manager_protocol;
+pub mod manager_queue;
 pub mod manager_worker;
 pub mod session_store;
 pub mod state_provider;
@@ -41,7 +42,7 @@ pub mod string;
 
 #[cfg(feature = "internals")]
 pub use self::{
-    clock::*, events::*, library::*, manager::*, manager_events::*, manager_protocol::*, manager_worker::*,
-    session_store::*, state_provider::*, state_provider_events::*, state_provider_push::*, status::*,
-    store::*, string::*,
+    clock::*, events::*, library::*, manager::*, manager_events::*, manager_protocol::*, manager_queue::*,
+    manager_worker::*, session_store::*, state_provider::*, state_provider_events::*, state_provider_push::*,
+    status::*, store::*, string::*,
 };

@@ -10,18 +10,24 @@ mod rows;
 #[cfg(feature = "sqlite")]
 pub mod sqlite;
 mod task_texts;
+mod work;
+mod work_figures;
 
+use std::borrow::Cow;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 pub use self::event_log::{Appended, KeptEvents, LogLimits, LogTotals};
 pub use self::rows::{A2aRow, ArrayIndex, InputState, Member, SessionRow, TaskRow, TaskStatus};
 pub use self::task_texts::{TaskCreation, TaskTexts};
-use crate::clock::{Clock, Now};
+pub use self::work::{Attempts, Lease, Work, WorkOrder, WorkState};
+use crate::claimers::Claimers;
+use crate::clock::{Clock, Moment, Now};
 use crate::error::{Error, Reason, Result};
 use crate::events::Hub;
 use crate::json;
 use crate::options::Object;
+use crate::sync::atomic::AtomicU64;
 use crate::text::Text;
 
 /// Whether a hash table has so much more room than entries that it should give some back.
@@ -53,6 +59,11 @@ pub(crate) fn time_left<R: Row>(row: &R, tick_ns: i64) -> Option<Duration> {
     Some(Duration::from_nanos(u64::try_from(left_ns).unwrap_or(0)).max(SHORTEST_TIMER))
 }
 
+/// The time until an instant, for a timer.
+pub(crate) fn timer(moment: Moment, now: Now) -> Duration {
+    moment.left(now).max(SHORTEST_TIMER)
+}
+
 /// A record as a backend keeps it.
 pub trait Row: Clone + Send + Sync + 'static {
     /// Its id, unique within a table.
@@ -65,6 +76,35 @@ pub trait Row: Clone + Send + Sync + 'static {
     fn takes_slot(&self) -> bool {
         true
     }
+
+    /// The authorization partition against whose limit it counts; `None` is the anonymous one.
+    fn partition(&self) -> Option<Cow<'_, str>> {
+        None
+    }
+}
+
+/// How many rows that take a slot a table may hold when a new one comes. No limit is `None`.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Limits {
+    /// Over all partitions: `CAPACITY_EXHAUSTED` (`capacity_exhausted`).
+    pub total: Option<u64>,
+    /// In the new row's own partition: the same status (`partition_capacity_exhausted`). Checked first.
+    pub per_partition: Option<u64>,
+}
+
+impl Limits {
+    fn total_reached(self) -> Error {
+        Error::new(Reason::CapacityExhausted, "the limit of retained records is reached")
+            .with_limit(self.total.unwrap_or_default())
+    }
+
+    fn partition_reached(self) -> Error {
+        Error::new(
+            Reason::PartitionCapacityExhausted,
+            "the limit of retained records of one partition is reached",
+        )
+        .with_limit(self.per_partition.unwrap_or_default())
+    }
 }
 
 /// What a transition decides for the row it was shown.
@@ -76,6 +116,8 @@ pub enum Change<R> {
     Put(R),
     /// The same for a record that another node changed first: event queues hear that it was saved, and nothing else.
     PutReplicated(R),
+    /// The same for a change that is no news: event queues hear nothing of it.
+    PutUnannounced(R),
     /// The row is deleted.
     Remove,
 }
@@ -108,7 +150,12 @@ pub trait Table<R: Row>: Send + Sync {
     /// the store; when it refuses, or panics, nothing has changed. Storing a new row while `limit` rows that
     /// take a slot are there is refused with `CAPACITY_EXHAUSTED`; expired rows never count, and an
     /// unexpired one is never evicted.
-    fn transact(&self, id: &str, limit: Option<u64>, decide: &mut Decide<'_, R>) -> Result<()>;
+    fn transact(&self, id: &str, limit: Option<u64>, decide: &mut Decide<'_, R>) -> Result<()> {
+        self.transact_within(id, Limits { total: limit, per_partition: None }, decide)
+    }
+
+    /// [`Self::transact`] within a limit of each partition, too.
+    fn transact_within(&self, id: &str, limits: Limits, decide: &mut Decide<'_, R>) -> Result<()>;
 
     /// [`Self::read`] for a caller who sees only what is his. The rules decide whether a row is, by its endpoint and
     /// its partition or owner; all else that is shown of another's row may be made up, so that a backend need not
@@ -156,22 +203,106 @@ pub struct TaskQuery<'a> {
         reason = "no filter, the anonymous partition, and a named one are three things"
     )]
     pub partition: Option<Option<&'a str>>,
+    /// Only tasks of this queue.
+    pub queue: Option<&'a str>,
+    /// Only tasks that this worker holds.
+    pub worker: Option<&'a str>,
+    /// Only tasks whose work stands there.
+    pub work_state: Option<WorkState>,
     /// Only tasks created after the one with this sequence number; 0 starts at the oldest.
     pub after: u64,
     /// At most so many rows.
     pub limit: usize,
 }
 
-/// A table of tasks, which can be listed in order of creation.
+/// How time alone has changed a row: what is to be shown and judged in its place.
+pub type AsOf = fn(&TaskRow, Now) -> Cow<'_, TaskRow>;
+
+/// Under which a task was created, so that creating it again gives the same one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Operation<'a> {
+    /// Endpoint of the task.
+    pub endpoint: &'a str,
+    /// Its authorization partition; `None` is the anonymous one.
+    pub partition: Option<&'a str>,
+    /// The id within these two.
+    pub id: &'a str,
+}
+
+/// What becomes of a task that somebody may claim: the row that is held, or `None` when it may not be claimed.
+pub type DecideClaim<'a> = dyn FnMut(&TaskRow, Now) -> Option<TaskRow> + 'a;
+
+/// What becomes of the task whose id is at this place among those given, or of its absence.
+pub type DecideEach<'a> = dyn FnMut(usize, Option<&TaskRow>, Now) -> Change<TaskRow> + 'a;
+
+/// A table of tasks, which can be listed in order of creation and claimed in order of their queues.
 pub trait TaskTable: Table<TaskRow> {
-    /// Shows the rows that match, oldest first, each with its sequence number. Gives the sequence number to
-    /// continue after, or `None` when nothing is left. Ids of rows that cannot be read go to `corrupt`.
+    /// Shows the rows that match as of now, oldest first, each with its sequence number. Gives the sequence number
+    /// to continue after, or `None` when nothing is left. Ids of rows that cannot be read go to `corrupt`.
     fn list(
         &self,
         query: &TaskQuery<'_>,
+        as_of: AsOf,
         visit: &mut dyn FnMut(&TaskRow, u64),
         corrupt: &mut Vec<String>,
     ) -> Result<Option<u64>>;
+
+    /// One atomic step that creates a task with a queue, a lease or an operation id: shows the unexpired task that was
+    /// created under `operation`, or `None`, to `decide`. The new row has the id `id`; false says that another task
+    /// has it. Whether the operation has its task is decided before whether a slot is free, and the place of an
+    /// expired one is free.
+    fn create(
+        &self,
+        operation: Option<Operation<'_>>,
+        id: &str,
+        limits: Limits,
+        decide: &mut Decide<'_, TaskRow>,
+    ) -> Result<bool>;
+
+    /// Shows tasks of these queues that are due to `decide`, those of an earlier queue first and within a queue in
+    /// the order in which they became available, until it takes one. Each is shown and changed in one step.
+    fn claim(&self, queues: &[Arc<str>], decide: &mut DecideClaim<'_>) -> Result<Option<TaskRow>>;
+
+    /// [`Table::transact`] for each of `ids`, none of which is there twice. Nothing is created.
+    fn transact_each(&self, ids: &[&str], decide: &mut DecideEach<'_>) -> Result<()>;
+
+    /// Ids of at most `most` tasks that the lapse of their leases has ended, which is not stored yet.
+    fn lapsed(&self, most: usize) -> Result<Vec<Arc<str>>>;
+
+    /// When the first task of this queue is due, if those who wait here must see to that themselves.
+    fn next_due(&self, queue: &str) -> Option<Moment>;
+
+    /// When the first task is ended by the lapse of its lease, if those who wait here must see to that themselves.
+    fn next_lapse(&self) -> Option<Moment>;
+
+    /// Those who wait for a task to claim.
+    fn claimers(&self) -> &Claimers;
+
+    /// What this process did with tasks of this table.
+    fn work_counters(&self) -> &WorkCounters;
+
+    /// Counts the rows of each partition from now on, so that they can be limited.
+    fn count_partitions(&self) -> Result<()>;
+}
+
+/// What one process did since it opened a table, for `taskhold_store_stats`.
+#[derive(Debug, Default)]
+pub struct WorkCounters {
+    /// Tasks claimed.
+    pub claims: AtomicU64,
+    /// Leases that lapsed: their tasks were claimed again or ended.
+    pub leases_lapsed: AtomicU64,
+    /// Tasks with a queue, lease or operation id that expired before they ended.
+    pub expired_unfinished: AtomicU64,
+}
+
+/// How many tasks of a queue stand where, for `taskhold_store_stats`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct QueueFigures {
+    /// By [`WorkState`].
+    pub tasks: [u64; 4],
+    /// For how long the task that has been ready longest is.
+    pub oldest_ready_ms: i64,
 }
 
 /// A place in the A2A order: status timestamp descending (absent last), then id ascending by bytes.

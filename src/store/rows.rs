@@ -3,10 +3,12 @@
 
 #![forbid(unsafe_code)]
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use super::event_log::{Appended, KeptEvents, LogTotals};
 use super::task_texts::TaskTexts;
+use super::work::Work;
 use super::{A2aListed, Row};
 use crate::clock::NANOS_PER_MILLI;
 
@@ -95,6 +97,8 @@ pub struct TaskRow {
     pub cancelation_requested: bool,
     /// Input rounds, once there was one.
     pub input: Option<Arc<InputState>>,
+    /// Its queue, lease and operation, if it was created with one.
+    pub work: Option<Arc<Work>>,
 }
 
 impl Row for TaskRow {
@@ -104,6 +108,10 @@ impl Row for TaskRow {
 
     fn expires_at(&self) -> Option<i64> {
         Some(self.created_tick_ns.saturating_add(self.ttl_ms.saturating_mul(NANOS_PER_MILLI)))
+    }
+
+    fn partition(&self) -> Option<Cow<'_, str>> {
+        self.texts.partition()
     }
 }
 
@@ -182,6 +190,10 @@ impl Row for SessionRow {
 
     fn takes_slot(&self) -> bool {
         !self.terminated
+    }
+
+    fn partition(&self) -> Option<Cow<'_, str>> {
+        self.partition.as_deref().map(Cow::Borrowed)
     }
 }
 

@@ -7,13 +7,14 @@ use std::sync::Arc;
 
 use super::capabilities::ClientCapabilities;
 use super::input::InputKind;
+use super::lease::NewWork;
+use super::work_arguments::{document_bytes, new_work};
 use crate::error::{Error, Reason, Result, invalid};
 use crate::json::{self, DEFAULT_MAXIMUM_PAYLOAD_BYTES, Kind, Value};
-use crate::options::{Object, check_name};
+use crate::options::{MAXIMUM_DURATION_MS, Object, check_name};
 use crate::store::{Claim, TaskCreation, TaskRow};
 
-/// Room for the members of a creation that are no payloads, and for its punctuation and white space.
-const CREATION_ENVELOPE_BYTES: u64 = 64 * 1024;
+const TIME_TO_LIVE: &str = "taskTimeToLiveMs";
 
 /// Who asks on the protocol side.
 #[derive(Clone, Copy, Debug)]
@@ -41,18 +42,38 @@ impl<'a> Caller<'a> {
     }
 }
 
+/// A task that is to be created.
+#[derive(Clone, Debug)]
+pub(crate) struct NewTask<'a> {
+    /// What it keeps as it was given.
+    pub(crate) given: TaskCreation<'a>,
+    /// In the place of the manager's.
+    pub(crate) time_to_live_ms: Option<i64>,
+    /// Its queue, lease and operation.
+    pub(crate) work: Option<NewWork>,
+}
+
 /// Reads the `creation` of a task. Each payload in it may have `maximum_bytes`.
-pub(crate) fn parse_creation(text: &str, maximum_bytes: u64) -> Result<TaskCreation<'_>> {
-    let document_bytes = maximum_bytes.saturating_mul(2).saturating_add(CREATION_ENVELOPE_BYTES);
+pub(crate) fn parse_creation(text: &str, maximum_bytes: u64) -> Result<NewTask<'_>> {
+    const KNOWN: &[&str] = &[
+        "endpoint",
+        "authorizationPartition",
+        "origin",
+        "metadata",
+        "declaredInputRequests",
+        TIME_TO_LIVE,
+        "queue",
+        "delayMs",
+        "attempts",
+        "work",
+        "lease",
+        "operationId",
+    ];
+    let document_bytes = document_bytes(maximum_bytes, 3);
     if text.len() as u64 > document_bytes {
         return Err(too_large(maximum_bytes).with_key("creation"));
     }
-    let object = Object::parse(
-        "creation",
-        Some(text),
-        &["endpoint", "authorizationPartition", "origin", "metadata", "declaredInputRequests"],
-        document_bytes,
-    )?;
+    let object = Object::parse("creation", Some(text), KNOWN, document_bytes)?;
     let missing = |key| Error::new(Reason::MissingKey, "the creation lacks a member").with_key(key);
     let endpoint = object.name("endpoint")?.ok_or_else(|| missing("endpoint"))?;
     let partition = object.name("authorizationPartition")?;
@@ -66,23 +87,28 @@ pub(crate) fn parse_creation(text: &str, maximum_bytes: u64) -> Result<TaskCreat
         _ => Err(invalid("metadata", "the metadata must be an object")),
     });
     let declared = object.get("declaredInputRequests").map(check_declared_input_requests);
-    Ok(TaskCreation {
-        endpoint,
-        partition,
-        origin,
-        metadata: metadata.transpose()?,
-        declared_input_requests: declared.transpose()?,
+    let time_to_live_ms = object.whole_number(TIME_TO_LIVE, 1..=MAXIMUM_DURATION_MS)?;
+    Ok(NewTask {
+        given: TaskCreation {
+            endpoint,
+            partition,
+            origin,
+            metadata: metadata.transpose()?,
+            declared_input_requests: declared.transpose()?,
+        },
+        time_to_live_ms: time_to_live_ms.and_then(|ms| i64::try_from(ms).ok()),
+        work: new_work(&object, maximum_bytes)?,
     })
 }
 
-fn payload<'a>(value: Value<'a>, key: &str, maximum_bytes: u64) -> Result<&'a str> {
+pub(super) fn payload<'a>(value: Value<'a>, key: &str, maximum_bytes: u64) -> Result<&'a str> {
     if value.text().len() as u64 > maximum_bytes {
         return Err(too_large(maximum_bytes).with_key(key));
     }
     Ok(value.text())
 }
 
-fn too_large(maximum_bytes: u64) -> Error {
+pub(super) fn too_large(maximum_bytes: u64) -> Error {
     Error::new(Reason::PayloadTooLarge, "the payload has more bytes than the limit").with_limit(maximum_bytes)
 }
 
@@ -123,7 +149,11 @@ pub(crate) fn parse_result(text: &str, maximum_bytes: u64) -> Result<&str> {
 
 /// Reads a failure: a JSON-RPC error object.
 pub(crate) fn parse_failure(text: &str, maximum_bytes: u64) -> Result<&str> {
-    let failure = json::parse(text, maximum_bytes).map_err(|error| error.about("failure"))?;
+    check_failure(json::parse(text, maximum_bytes).map_err(|error| error.about("failure"))?)
+}
+
+/// The text of `failure`, if it is a JSON-RPC error object.
+pub(super) fn check_failure(failure: Value<'_>) -> Result<&str> {
     let has_code = failure.get("code").is_some_and(is_integer);
     let has_message = failure.get("message").is_some_and(|message| message.kind() == Kind::String);
     if failure.kind() != Kind::Object || !has_code || !has_message {

@@ -4,17 +4,21 @@
 
 use std::sync::Arc;
 
+use super::lease::Authority;
 use super::options::ManagerOptions;
 use super::responses::Judgement;
-use super::transitions::{self, Ending, Preconditions};
+use super::transitions::{self, Asking, Ending, Preconditions};
 use super::{arguments, input};
 use crate::clock::Now;
 use crate::error::Result;
 use crate::json::{self, Value};
 use crate::store::{Change, TaskRow};
 
-pub(super) const ANY: Preconditions =
-    Preconditions { expected_revision: None, unless_cancelation_requested: false };
+pub(super) const ANY: Preconditions = Preconditions {
+    expected_revision: None,
+    unless_cancelation_requested: false,
+    authority: Authority::Unstated,
+};
 pub(super) const FORM: &str = r#"{"method":"elicitation/create","params":{"message":"m"}}"#;
 pub(super) const URL: &str = r#"{"method":"elicitation/create","params":{"mode":"url"}}"#;
 pub(super) const SAMPLING: &str = r#"{"method":"sampling/createMessage","params":{}}"#;
@@ -51,7 +55,7 @@ pub(super) fn put(change: Result<Change<TaskRow>>) -> TaskRow {
 pub(super) fn asked(row: &TaskRow, requests: &str, message: Option<&str>) -> TaskRow {
     let requests = input::parse_requests(requests, 1 << 20).unwrap();
     let message = message.map(text);
-    put(transitions::request_input(row, &requests, message.as_ref(), ANY, at(1)))
+    put(transitions::request_input(row, &requests, message.as_ref(), &Asking::default(), ANY, at(1)))
 }
 
 /// The responses to `keys` as a client sends them.

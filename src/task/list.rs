@@ -4,12 +4,12 @@
 
 use std::borrow::Cow;
 
-use super::render;
+use super::{lapse, render};
 use crate::error::{Result, invalid};
 use crate::json::{DEFAULT_MAXIMUM_PAYLOAD_BYTES, ObjectWriter};
 use crate::options::Object;
 use crate::page_token::{self, Scope};
-use crate::store::{TaskQuery, TaskStatus, TaskTable};
+use crate::store::{TaskQuery, TaskStatus, TaskTable, WorkState};
 use crate::text::Text;
 
 pub(crate) const DEFAULT_PAGE_SIZE: u64 = 100;
@@ -23,6 +23,9 @@ struct Params<'a> {
     /// Whether only the tasks of `partition` are shown; no partition is the anonymous one.
     by_partition: bool,
     partition: Option<Cow<'a, str>>,
+    queue: Option<Cow<'a, str>>,
+    worker: Option<Cow<'a, str>>,
+    work_state: Option<WorkState>,
     page_size: usize,
     page_token: Option<Cow<'a, str>>,
     include_payload: bool,
@@ -33,11 +36,24 @@ impl<'a> Params<'a> {
         let object = Object::parse(
             "params",
             text,
-            &["status", "endpoint", "authorizationPartition", "pageSize", "pageToken", "includePayload"],
+            &[
+                "status",
+                "endpoint",
+                "authorizationPartition",
+                "queue",
+                "worker",
+                "workState",
+                "pageSize",
+                "pageToken",
+                "includePayload",
+            ],
             DEFAULT_MAXIMUM_PAYLOAD_BYTES,
         )?;
         let status = object.string("status")?.map(|name| {
             TaskStatus::from_name(&name).ok_or_else(|| invalid("status", "no task has such a status"))
+        });
+        let work_state = object.string("workState")?.map(|name| {
+            WorkState::from_name(&name).ok_or_else(|| invalid("workState", "no work stands in such a state"))
         });
         let page_size = object.whole_number("pageSize", 1..=MAXIMUM_PAGE_SIZE)?.unwrap_or(DEFAULT_PAGE_SIZE);
         Ok(Self {
@@ -46,6 +62,9 @@ impl<'a> Params<'a> {
             // Here null is a partition, the anonymous one, and not "not given".
             by_partition: object.get_or_null("authorizationPartition").is_some(),
             partition: object.name("authorizationPartition")?,
+            queue: object.name("queue")?,
+            worker: object.name("worker")?,
+            work_state: work_state.transpose()?,
             page_size: usize::try_from(page_size).unwrap_or(usize::MAX),
             page_token: object.string("pageToken")?.filter(|token| !token.is_empty()),
             include_payload: object.boolean("includePayload")?.unwrap_or(false),
@@ -54,12 +73,18 @@ impl<'a> Params<'a> {
 
     /// What the pages have in common, in the table `name`.
     fn scope(&self, name: &str) -> Scope {
-        Scope::new("tasks")
+        let scope = Scope::new("tasks")
             .with(Some(name))
             .with(self.status.map(TaskStatus::name))
             .with(self.endpoint.as_deref())
             .with(self.by_partition.then_some(""))
-            .with(self.partition.as_deref())
+            .with(self.partition.as_deref());
+        // A token of a listing without these filters is the same as before they came.
+        let of_work = [self.queue.as_deref(), self.worker.as_deref(), self.work_state.map(WorkState::name)];
+        if of_work.iter().all(Option::is_none) {
+            return scope;
+        }
+        of_work.into_iter().fold(scope, Scope::with)
     }
 }
 
@@ -83,6 +108,9 @@ pub(super) fn list_tasks(table: &dyn TaskTable, name: &str, params: Option<&str>
         status: params.status,
         endpoint: params.endpoint.as_deref(),
         partition: params.by_partition.then_some(params.partition.as_deref()),
+        queue: params.queue.as_deref(),
+        worker: params.worker.as_deref(),
+        work_state: params.work_state,
         after: params.page_token.as_ref().map_or(Ok(0), |token| place_of(token, scope))?,
         limit: params.page_size,
     };
@@ -92,6 +120,7 @@ pub(super) fn list_tasks(table: &dyn TaskTable, name: &str, params: Option<&str>
     let mut records = page.array("records");
     let next = table.list(
         &query,
+        lapse::as_of,
         &mut |row, _| render::push_record(records.value(), row, params.include_payload),
         &mut corrupt,
     )?;

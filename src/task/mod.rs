@@ -9,16 +9,21 @@ mod capabilities;
 mod fixtures;
 mod id;
 mod input;
+mod lapse;
+mod lease;
 mod list;
 mod options;
+mod queue;
 mod render;
 mod responses;
 mod rpc;
+mod steps;
 mod subscribers;
 #[cfg(test)]
 mod tests;
 mod transitions;
 mod wait;
+mod work_arguments;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -27,16 +32,16 @@ use self::arguments::{Caller, RenderOptions};
 use self::capabilities::{ClientCapabilities, TASKS_REQUIRED, Undeliverable, check_delivery};
 use self::id::TaskId;
 pub(crate) use self::list::MAXIMUM_PAGE_SIZE;
-use self::options::ManagerOptions;
-use self::responses::{Judgement, UpdateOutcome};
+use self::options::{ManagerOptions, MarkingOptions, end_options};
+use self::render::Answer;
 use self::subscribers::Subscribers;
 pub use self::subscribers::{Subscriber, Subscription};
-use self::transitions::{Ending, Preconditions, not_found};
-use crate::clock::{Now, Wake};
+use self::transitions::{Ending, not_found};
+use crate::clock::Wake;
 use crate::error::Result;
 use crate::events::{EventKind, EventQueue};
 use crate::fault;
-use crate::json::{DEFAULT_MAXIMUM_PAYLOAD_BYTES, Value};
+use crate::json::DEFAULT_MAXIMUM_PAYLOAD_BYTES;
 use crate::options::check_identifier;
 use crate::store::{Change, Store, TaskRow, TaskTable};
 use crate::sync::atomic::{AtomicBool, Ordering};
@@ -55,12 +60,12 @@ pub enum Rendering {
 
 /// A task as a transition left it. It is rendered when the text is wanted, with no lock held.
 #[derive(Debug)]
-pub struct Record(TaskRow);
+pub struct Record(TaskRow, Answer);
 
 impl Record {
     /// The JSON text.
     pub fn to_text(&self) -> Text {
-        render::record(&self.0)
+        render::answer(&self.0, self.1)
     }
 }
 
@@ -79,6 +84,9 @@ impl TaskManager {
         let backend = store.backend();
         let options = ManagerOptions::parse(options, backend.requires_task_limit())?;
         let table = backend.tasks(&options.name)?;
+        if options.maximum_retained_tasks_per_partition.is_some() {
+            table.count_partitions()?;
+        }
         Ok(Self { table, options, subscribers: Arc::default(), closed: AtomicBool::new(false) })
     }
 
@@ -86,6 +94,7 @@ impl TaskManager {
     pub fn close(&self) {
         self.closed.store(true, Ordering::SeqCst);
         self.table.hub().wake_all();
+        self.table.claimers().call_all();
     }
 
     pub fn options(&self) -> Text {
@@ -93,19 +102,22 @@ impl TaskManager {
     }
 
     pub fn create_task(&self, creation: &str) -> Result<Text> {
-        let creation = arguments::parse_creation(creation, self.options.maximum_payload_bytes)?;
+        let task = arguments::parse_creation(creation, self.options.maximum_payload_bytes)?;
+        if task.work.is_some() {
+            return Ok(self.create_work(&task)?.to_text());
+        }
         loop {
             let id = TaskId::random()?;
             let id = id.as_str();
             let mut record = None;
-            self.table.transact(id, self.options.maximum_retained_tasks, &mut |taken, now| {
+            self.table.transact_within(id, self.options.limits(), &mut |taken, now| {
                 fault::point("task_transition");
                 record = None;
                 if taken.is_some() {
                     return Ok(Change::Keep);
                 }
-                let row = transitions::create(id, &creation, &self.options, now)?;
-                record = Some(Record(row.clone()));
+                let row = transitions::create(id, &task, &self.options, now)?;
+                record = Some(Record(row.clone(), Answer::default()));
                 Ok(Change::Put(row))
             })?;
             if let Some(record) = record {
@@ -132,9 +144,11 @@ impl TaskManager {
     ) -> Result<Record> {
         check_identifier(task_id, "task_id")?;
         let message = self.status_message(status_message)?;
-        let (preconditions, withdraw) = options::mark_working_options(options)?;
+        let MarkingOptions { preconditions, withdraw, checkpoint } =
+            MarkingOptions::parse(options, self.options.maximum_payload_bytes)?;
         self.change(task_id, &mut |row, now| {
-            transitions::mark_working(row, message.as_ref(), withdraw.as_deref(), preconditions, now)
+            let (message, withdraw) = (message.as_ref(), withdraw.as_deref());
+            transitions::mark_working(row, message, withdraw, checkpoint.as_ref(), preconditions, now)
         })
     }
 
@@ -148,9 +162,9 @@ impl TaskManager {
         check_identifier(task_id, "task_id")?;
         let requests = input::parse_requests(input_requests, self.options.maximum_payload_bytes)?;
         let message = self.status_message(status_message)?;
-        let preconditions = options::transition_options(options)?;
+        let (preconditions, asking) = options::asking_options(options, self.options.maximum_payload_bytes)?;
         self.change(task_id, &mut |row, now| {
-            transitions::request_input(row, &requests, message.as_ref(), preconditions, now)
+            transitions::request_input(row, &requests, message.as_ref(), &asking, preconditions, now)
         })
     }
 
@@ -163,7 +177,7 @@ impl TaskManager {
     ) -> Result<Record> {
         check_identifier(task_id, "task_id")?;
         let result = arguments::parse_result(result, self.options.maximum_payload_bytes)?;
-        self.end(task_id, Ending::Completed(result), status_message, options)
+        self.end(task_id, Ending::Completed(result), status_message, end_options(options, false)?)
     }
 
     pub fn fail_task(
@@ -175,7 +189,7 @@ impl TaskManager {
     ) -> Result<Record> {
         check_identifier(task_id, "task_id")?;
         let failure = arguments::parse_failure(failure, self.options.maximum_payload_bytes)?;
-        self.end(task_id, Ending::Failed(failure), status_message, options)
+        self.end(task_id, Ending::Failed(failure), status_message, end_options(options, true)?)
     }
 
     pub fn cancel_task(
@@ -185,16 +199,15 @@ impl TaskManager {
         options: Option<&str>,
     ) -> Result<Record> {
         check_identifier(task_id, "task_id")?;
-        self.end(task_id, Ending::Cancelled, status_message, options)
+        self.end(task_id, Ending::Cancelled, status_message, end_options(options, true)?)
     }
 
     pub fn take_task_input_responses(&self, task_id: &str, options: Option<&str>) -> Result<Text> {
         check_identifier(task_id, "task_id")?;
-        let preconditions = options::transition_options(options)?;
+        let (preconditions, taking) = options::taking_options(options, self.options.maximum_payload_bytes)?;
         let mut responses = Text::with_capacity(0);
-        self.table.transact(task_id, None, &mut |row, _| {
-            fault::point("task_transition");
-            let (change, taken) = transitions::take_responses(row.ok_or_else(not_found)?, preconditions)?;
+        self.transact(task_id, None, &mut |row, _| {
+            let (change, taken) = transitions::take_responses(row, &taking, preconditions)?;
             responses = taken;
             Ok(change)
         })?;
@@ -238,7 +251,7 @@ impl TaskManager {
         let caller = Caller::new(endpoint, partition)?;
         check_identifier(task_id, "task_id")?;
         let responses = input::parse_responses(input_responses, self.options.maximum_payload_bytes)?;
-        let preconditions = options::transition_options(options)?;
+        let preconditions = options::update_options(options)?;
         Ok(self.accept_responses(caller, task_id, responses, preconditions)?.to_json())
     }
 
@@ -305,115 +318,5 @@ impl TaskManager {
 
     pub fn open_events(&self, capacity: u32) -> Result<Arc<EventQueue>> {
         self.table.hub().open_queue(capacity)
-    }
-}
-
-/// The steps that the calls share.
-impl TaskManager {
-    /// What `look` makes of the task, if it is there and, with a caller, is the caller's.
-    fn read<T>(
-        &self,
-        task_id: &str,
-        caller: Option<Caller<'_>>,
-        look: impl Fn(&TaskRow) -> T,
-    ) -> Result<Option<T>> {
-        let mut seen = None;
-        let mut visit = |row: &TaskRow| {
-            if caller.is_none_or(|caller| caller.owns(row)) {
-                seen = Some(look(row));
-            }
-        };
-        match caller {
-            Some(caller) => self.table.read_claimed(caller.claim(), task_id, &mut visit)?,
-            None => self.table.read(task_id, &mut visit)?,
-        };
-        Ok(seen)
-    }
-
-    /// Lets `decide` change the task, and gives the record that came of it.
-    fn change(
-        &self,
-        task_id: &str,
-        decide: &mut dyn FnMut(&TaskRow, Now) -> Result<Change<TaskRow>>,
-    ) -> Result<Record> {
-        let mut record = None;
-        let mut has_changed = false;
-        self.table.transact(task_id, None, &mut |row, now| {
-            fault::point("task_transition");
-            let row = row.ok_or_else(not_found)?;
-            let change = decide(row, now)?;
-            let next = if let Change::Put(next) = &change { Some(next) } else { None };
-            has_changed = next.is_some();
-            record = Some(Record(next.unwrap_or(row).clone()));
-            Ok(change)
-        })?;
-        if has_changed {
-            self.announce_changed(task_id);
-        }
-        record.ok_or_else(not_found)
-    }
-
-    fn end(
-        &self,
-        task_id: &str,
-        ending: Ending<'_>,
-        status_message: Option<&str>,
-        options: Option<&str>,
-    ) -> Result<Record> {
-        let message = self.status_message(status_message)?;
-        let preconditions = options::transition_options(options)?;
-        self.change(task_id, &mut |row, now| {
-            transitions::end(row, ending, message.as_ref(), preconditions, now)
-        })
-    }
-
-    /// Hands a client's responses to its task. Should its requests change after the responses were judged, these
-    /// are judged again within the store's step.
-    fn accept_responses<'a>(
-        &self,
-        caller: Caller<'_>,
-        task_id: &str,
-        responses: Value<'a>,
-        preconditions: Preconditions,
-    ) -> Result<UpdateOutcome<'a>> {
-        let input = self.read(task_id, Some(caller), |row| row.input.clone())?.ok_or_else(not_found)?;
-        let mut judgement = Judgement::of(responses, input);
-        self.table.transact_claimed(caller.claim(), task_id, None, &mut |row, now| {
-            fault::point("task_transition");
-            let row = row.filter(|row| caller.owns(row)).ok_or_else(not_found)?;
-            if !judgement.is_for(row.input.as_ref()) {
-                judgement = Judgement::of(responses, row.input.clone());
-            }
-            transitions::update(row, &judgement, preconditions, now)
-        })?;
-        if !judgement.outcome.accepted.is_empty() {
-            self.announce_changed(task_id);
-        }
-        Ok(judgement.outcome)
-    }
-
-    /// Sets a client's wish to cancel on its task.
-    fn note_cancelation_request(&self, caller: Caller<'_>, task_id: &str) -> Result<()> {
-        let mut has_changed = false;
-        self.table.transact_claimed(caller.claim(), task_id, None, &mut |row, _| {
-            fault::point("task_transition");
-            let row = row.filter(|row| caller.owns(row)).ok_or_else(not_found)?;
-            let change = transitions::request_cancelation(row);
-            has_changed = matches!(change, Change::Put(_));
-            Ok(change)
-        })?;
-        if has_changed {
-            self.table.hub().announce(EventKind::CancelationRequested, task_id);
-        }
-        Ok(())
-    }
-
-    fn status_message(&self, text: Option<&str>) -> Result<Option<Arc<str>>> {
-        arguments::status_message(text, self.options.maximum_payload_bytes)
-    }
-
-    fn announce_changed(&self, task_id: &str) {
-        self.table.hub().announce(EventKind::Changed, task_id);
-        self.subscribers.tell(task_id);
     }
 }

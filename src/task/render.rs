@@ -3,6 +3,9 @@
 
 #![forbid(unsafe_code)]
 
+mod work;
+
+pub(crate) use self::work::Answer;
 use super::Rendering;
 use crate::json::{ObjectWriter, Value};
 use crate::store::{Member, TaskRow, TaskStatus};
@@ -110,20 +113,31 @@ pub(crate) fn object(members: &[Member]) -> Text {
 
 /// The record, for trusted readers.
 pub(crate) fn record(row: &TaskRow) -> Text {
+    answer(row, Answer::default())
+}
+
+/// The record as one call answers with it.
+pub(crate) fn answer(row: &TaskRow, answer: Answer) -> Text {
     let payload = Payload::of(row);
-    let mut text = Text::with_capacity(room(row) + payload.room());
-    push_record_with(&mut text, row, &payload);
+    let mut text = Text::with_capacity(room(row) + payload.room() + work::room(row));
+    push_record_with(&mut text, row, &payload, true, answer);
     text
 }
 
-/// Appends the record without `result`, `error` and `inputRequests`, or with them.
+/// Appends the record without `result`, `error`, `inputRequests`, `work` and `checkpoint`, or with them.
 pub(crate) fn push_record(text: &mut Text, row: &TaskRow, with_payload: bool) {
     let payload = if with_payload { Payload::of(row) } else { Payload::None };
-    push_record_with(text, row, &payload);
+    push_record_with(text, row, &payload, with_payload, Answer::default());
 }
 
 #[inline]
-fn push_record_with(text: &mut Text, row: &TaskRow, payload: &Payload<'_>) {
+fn push_record_with(
+    text: &mut Text,
+    row: &TaskRow,
+    payload: &Payload<'_>,
+    with_payload: bool,
+    answer: Answer,
+) {
     let texts = &row.texts;
     text.push_str("{\"task\":{\"taskId\":\"");
     push_state(text, row);
@@ -144,10 +158,11 @@ fn push_record_with(text: &mut Text, row: &TaskRow, payload: &Payload<'_>) {
         text.push_str(",\"declaredInputRequests\":");
         text.push_str(declared);
     }
-    if row.cancelation_requested {
-        text.push_str(",\"cancelationRequested\":true}");
-    } else {
-        text.push_str(",\"cancelationRequested\":false}");
+    text.push_str(",\"cancelationRequested\":");
+    text.push_str(if row.cancelation_requested { "true" } else { "false" });
+    match &row.work {
+        Some(work) => work::push(ObjectWriter::resume(text), work, with_payload, answer),
+        None => text.push_str("}"),
     }
 }
 

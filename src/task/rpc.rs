@@ -204,19 +204,15 @@ fn get(
     task_id: &str,
     id: &str,
 ) -> std::result::Result<Text, Failure> {
-    let mut response = Err(RpcError::TaskNotFound);
-    manager.table.read_claimed(caller.claim(), task_id, &mut |row| {
-        if !caller.owns(row) {
-            return;
-        }
-        response = check_delivery(row, Some(capabilities)).map_err(RpcError::from).map(|()| {
+    let response = manager.read(task_id, Some(caller), |row| {
+        check_delivery(row, Some(capabilities)).map_err(RpcError::from).map(|()| {
             let mut text = response_start(id, render::client_room(row, None));
             render::push_get_result(&mut text, row);
             text.push_str("}");
             text
-        });
+        })
     })?;
-    Ok(response?)
+    Ok(response.ok_or(RpcError::TaskNotFound)??)
 }
 
 fn response_start(id: &str, result_capacity: usize) -> Text {

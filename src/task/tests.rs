@@ -3,9 +3,14 @@
 use std::sync::{Mutex, Weak};
 
 use super::*;
+use crate::claimers::Claimers;
+use crate::clock::{Moment, Now};
 use crate::error::{Error, Reason};
 use crate::events::Hub;
-use crate::store::{Decide, ExpiryListener, Table, TaskQuery, TaskStatus};
+use crate::store::{
+    AsOf, Decide, DecideClaim, DecideEach, ExpiryListener, Limits, Operation, Table, TaskQuery, TaskStatus,
+    WorkCounters,
+};
 
 /// How a [`Stub`] treats a transition.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -26,6 +31,8 @@ struct Stub {
     row: Mutex<Option<TaskRow>>,
     attempts: Mutex<usize>,
     hub: Arc<Hub>,
+    claimers: Claimers,
+    counters: WorkCounters,
 }
 
 fn broken() -> Error {
@@ -42,7 +49,7 @@ impl Table<TaskRow> for Stub {
         Ok(row.is_some())
     }
 
-    fn transact(&self, _id: &str, _limit: Option<u64>, decide: &mut Decide<'_, TaskRow>) -> Result<()> {
+    fn transact_within(&self, _id: &str, _limits: Limits, decide: &mut Decide<'_, TaskRow>) -> Result<()> {
         let first = {
             let mut attempts = self.attempts.lock().unwrap();
             *attempts += 1;
@@ -63,14 +70,23 @@ impl Table<TaskRow> for Stub {
             Mood::Withdraws => {
                 let change = |row: &TaskRow| {
                     let withdrawn = ["a".to_owned()];
-                    transitions::mark_working(row, None, Some(&withdrawn), fixtures::ANY, fixtures::at(2))
+                    transitions::mark_working(
+                        row,
+                        None,
+                        Some(&withdrawn),
+                        None,
+                        fixtures::ANY,
+                        fixtures::at(2),
+                    )
                 };
                 *row = row.as_ref().map(|row| fixtures::put(change(row)));
             }
         }
         match decide(row.as_ref(), fixtures::at(2))? {
             Change::Keep => {}
-            Change::Put(next) | Change::PutReplicated(next) => *row = Some(next),
+            Change::Put(next) | Change::PutReplicated(next) | Change::PutUnannounced(next) => {
+                *row = Some(next);
+            }
             Change::Remove => *row = None,
         }
         Ok(())
@@ -95,6 +111,7 @@ impl TaskTable for Stub {
     fn list(
         &self,
         _query: &TaskQuery<'_>,
+        _as_of: AsOf,
         visit: &mut dyn FnMut(&TaskRow, u64),
         corrupt: &mut Vec<String>,
     ) -> Result<Option<u64>> {
@@ -102,10 +119,59 @@ impl TaskTable for Stub {
         corrupt.extend(["lost".to_owned(), "b\"d".to_owned()]);
         Ok(Some(1))
     }
+
+    fn create(
+        &self,
+        _operation: Option<Operation<'_>>,
+        id: &str,
+        limits: Limits,
+        decide: &mut Decide<'_, TaskRow>,
+    ) -> Result<bool> {
+        self.transact_within(id, limits, decide).map(|()| true)
+    }
+
+    fn claim(&self, _queues: &[Arc<str>], _decide: &mut DecideClaim<'_>) -> Result<Option<TaskRow>> {
+        Err(broken())
+    }
+
+    fn transact_each(&self, _ids: &[&str], _decide: &mut DecideEach<'_>) -> Result<()> {
+        Err(broken())
+    }
+
+    fn lapsed(&self, _most: usize) -> Result<Vec<Arc<str>>> {
+        Err(broken())
+    }
+
+    fn next_due(&self, _queue: &str) -> Option<Moment> {
+        None
+    }
+
+    fn next_lapse(&self) -> Option<Moment> {
+        None
+    }
+
+    fn claimers(&self) -> &Claimers {
+        &self.claimers
+    }
+
+    fn work_counters(&self) -> &WorkCounters {
+        &self.counters
+    }
+
+    fn count_partitions(&self) -> Result<()> {
+        Ok(())
+    }
 }
 
 fn manager(mood: Mood, row: Option<TaskRow>) -> (TaskManager, Arc<Stub>) {
-    let table = Arc::new(Stub { mood, row: Mutex::new(row), attempts: Mutex::new(0), hub: Arc::default() });
+    let table = Arc::new(Stub {
+        mood,
+        row: Mutex::new(row),
+        attempts: Mutex::new(0),
+        hub: Arc::default(),
+        claimers: Claimers::default(),
+        counters: WorkCounters::default(),
+    });
     let manager = TaskManager {
         table: Arc::clone(&table) as Arc<dyn TaskTable>,
         options: ManagerOptions::parse(None, true).unwrap(),

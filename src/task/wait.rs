@@ -5,11 +5,12 @@
 
 use std::time::Duration;
 
-use super::render;
 use super::transitions::not_found;
+use super::{lapse, render};
+use crate::clock::Now;
 use crate::error::Result;
 use crate::events::Look;
-use crate::store::{TaskTable, time_left};
+use crate::store::{TaskRow, TaskTable, time_left, timer};
 use crate::sync::atomic::AtomicBool;
 use crate::text::Text;
 
@@ -23,14 +24,21 @@ pub(super) fn wait_task(
 ) -> Result<Text> {
     table.hub().wait(task_id, timeout, closed, &mut || {
         let mut look = None;
-        let tick_ns = table.now()?.tick_ns;
+        let now = table.now()?;
         table.read(task_id, &mut |row| {
+            let row = lapse::as_of(row, now);
             look = Some(if row.revision > seen_revision {
-                Look::Ready(render::record(row))
+                Look::Ready(render::record(&row))
             } else {
-                Look::Again(time_left(row, tick_ns))
+                Look::Again(time_to_next(&row, now))
             });
         })?;
         look.ok_or_else(not_found)
     })
+}
+
+/// How long it takes until time alone changes the task.
+fn time_to_next(row: &TaskRow, now: Now) -> Option<Duration> {
+    let lapse = row.ends_at().map(|ends| timer(ends, now));
+    time_left(row, now.tick_ns).into_iter().chain(lapse).min()
 }

@@ -139,7 +139,11 @@ pub fn open_events(manager: *mut taskhold_manager, capacity: u32) -> *mut taskho
 }
 
 pub fn create_task(manager: *mut taskhold_manager) -> Result<Value, Failure> {
-    let creation = c(r#"{"endpoint":"/mcp","origin":{}}"#);
+    create_task_with(manager, r#"{"endpoint":"/mcp","origin":{}}"#)
+}
+
+pub fn create_task_with(manager: *mut taskhold_manager, creation: &str) -> Result<Value, Failure> {
+    let creation = c(creation);
     // SAFETY: the string lives until the call returns and the outputs are writable.
     json(|out, error| unsafe { taskhold_manager_create_task(manager, creation.as_ptr(), out, error) })
 }

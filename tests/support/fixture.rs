@@ -70,6 +70,9 @@ pub unsafe extern "C" fn release(_user_data: *mut c_void) {
     RELEASES.fetch_add(1, Ordering::SeqCst);
 }
 
+const HELD: &str = r#"{"endpoint":"/mcp","origin":{},"queue":"q","attempts":{"maximum":3},
+    "lease":{"worker":"w","leaseMs":60000}}"#;
+
 pub struct Fixture {
     pub clock: *mut taskhold_clock,
     pub store: *mut taskhold_store,
@@ -79,6 +82,8 @@ pub struct Fixture {
     pub sessions: *mut taskhold_session_store,
     pub provider: *mut taskhold_state_provider,
     pub task_id: String,
+    /// A task of a queue, held under the lease 1.
+    pub held_task_id: String,
     /// The session as it is stored.
     pub session: String,
 }
@@ -94,12 +99,24 @@ impl Fixture {
         let provider = calls::open_provider(store, &options);
         let task_id = calls::id_of(&calls::create_task(manager).expect("created"));
         request_input(manager, &task_id);
+        let held_task_id = calls::id_of(&calls::create_task_with(manager, HELD).expect("created"));
         let session = create_session(sessions);
         save_a2a_task(provider);
         let subscription = subscribe(manager);
         let events = calls::open_events(manager, 8);
         TOLD.lock().expect("not poisoned").clear();
-        Self { clock, store, manager, subscription, events, sessions, provider, task_id, session }
+        Self {
+            clock,
+            store,
+            manager,
+            subscription,
+            events,
+            sessions,
+            provider,
+            task_id,
+            held_task_id,
+            session,
+        }
     }
 
     /// The fixture's handle of a kind, as a word.

@@ -241,7 +241,7 @@ fn effective_options() {
     assert_eq!(
         manager.options().as_str(),
         concat!(
-            r#"{"name":"n","maximumRetainedTasks":5,"taskTimeToLiveMs":3600000,"pollIntervalMs":1000,"#,
+            r#"{"name":"n","maximumRetainedTasks":5,"maximumRetainedTasksPerPartition":0,"taskTimeToLiveMs":3600000,"pollIntervalMs":1000,"#,
             r#""maximumPayloadBytes":10485760}"#
         )
     );

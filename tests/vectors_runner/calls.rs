@@ -276,6 +276,11 @@ functions! {
     taskhold_manager_wait_task(receiver m, text task_id, number seen_revision, number timeout_ms,
         document out_record, error out_error) -> status;
     taskhold_manager_list_tasks(receiver m, text params, document out_page, error out_error) -> status;
+    taskhold_manager_claim_task(receiver m, text claim, number timeout_ms, document out_record,
+        error out_error) -> status;
+    taskhold_manager_renew_leases(receiver m, text renewals, document out_outcome, error out_error) -> status;
+    taskhold_manager_release_task(receiver m, text task_id, text options, document out_record,
+        error out_error) -> status;
     taskhold_manager_find_authorized_task(receiver m, text endpoint, text partition, text task_id,
         document out_record, error out_error) -> status;
     taskhold_manager_update_task(receiver m, text endpoint, text partition, text task_id, text input_responses,

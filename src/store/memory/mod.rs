@@ -6,16 +6,19 @@
 
 mod creation_order;
 mod owner_order;
+mod partitions;
+mod queues;
 mod shard;
 mod stats;
 mod table;
+mod tasks;
 #[cfg(test)]
 mod tests;
 
 use std::collections::HashMap;
 use std::sync::{Arc, Weak};
 
-use self::table::{Indexed, MemoryTable};
+use self::table::{Index, Indexed, MemoryTable};
 use super::{A2aRow, A2aTable, Backend, SessionRow, Table, TaskRow, TaskTable};
 use crate::clock::{Clock, Wake};
 use crate::error::Result;
@@ -48,6 +51,9 @@ impl MemoryBackend {
         let sleeper: Weak<Hub> = Arc::downgrade(&hub);
         self.clock.watch(sleeper as Weak<dyn Wake>);
         let table = Arc::new(MemoryTable::new(self.clock.clone(), hub));
+        if let Some(sleeper) = Index::<R>::sleeper(&table.index) {
+            self.clock.watch(Arc::downgrade(&sleeper));
+        }
         tables.insert(name.into(), Arc::clone(&table));
         table
     }
@@ -71,8 +77,10 @@ impl Backend for MemoryBackend {
     }
 
     fn stats(&self) -> Result<Text> {
-        let (tasks, sessions, a2a_tasks) = (all(&self.tasks), all(&self.sessions), all(&self.a2a_tasks));
-        Ok(stats::render(&tasks, &sessions, &a2a_tasks))
+        let mut managers: Vec<(Arc<str>, _)> =
+            self.tasks.lock().iter().map(|(name, table)| (Arc::from(&**name), Arc::clone(table))).collect();
+        managers.sort_by(|(one, _), (other, _)| one.cmp(other));
+        Ok(stats::render(&managers, &all(&self.sessions), &all(&self.a2a_tasks)))
     }
 
     fn check(&self) -> Result<Text> {

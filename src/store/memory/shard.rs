@@ -143,6 +143,10 @@ impl<R: Indexed> Rows<R> {
         Some((slot, &mut self.upkeep))
     }
 
+    pub(super) fn iter(&self) -> impl Iterator<Item = &R> {
+        self.slots.iter().map(|slot| &slot.cell.row)
+    }
+
     pub(super) fn locate(&self, locator: Locator) -> Option<&Slot<R>> {
         self.slots.find(locator.hash, |slot| slot.cell.sequence == locator.sequence)
     }

@@ -4,7 +4,8 @@
 
 use std::sync::Arc;
 
-use super::super::{A2aRow, SessionRow, Table as _, TaskRow, TaskStatus};
+use super::super::work_figures::{self, WorkTotals};
+use super::super::{A2aRow, SessionRow, Table as _, TaskRow, TaskStatus, TaskTable as _};
 use super::table::{CLASSES, Indexed, MemoryTable};
 use crate::json::ObjectWriter;
 use crate::text::Text;
@@ -42,11 +43,23 @@ impl Sum {
 
 /// Expired rows that are not removed yet are among no count but `expiredPending` and `bytes`.
 pub(super) fn render(
-    tasks: &[Arc<MemoryTable<TaskRow>>],
+    managers: &[(Arc<str>, Arc<MemoryTable<TaskRow>>)],
     sessions: &[Arc<MemoryTable<SessionRow>>],
     a2a_tasks: &[Arc<MemoryTable<A2aRow>>],
 ) -> Text {
-    let (tasks, sessions, a2a_tasks) = (Sum::of(tasks), Sum::of(sessions), Sum::of(a2a_tasks));
+    let mut work = WorkTotals::default();
+    let mut queues = Vec::new();
+    let mut lapsed = [0; CLASSES];
+    for (manager, table) in managers {
+        work.add(table.work_counters());
+        let of_table = table.queue_figures().into_iter();
+        queues.extend(of_table.map(|(queue, figures)| (Arc::clone(manager), queue, figures)));
+        table.note_lapses(&mut lapsed);
+    }
+    let tasks: Vec<_> = managers.iter().map(|(_, table)| Arc::clone(table)).collect();
+    let (mut tasks, sessions, a2a_tasks) = (Sum::of(&tasks), Sum::of(sessions), Sum::of(a2a_tasks));
+    tasks.rows.iter_mut().zip(lapsed).for_each(|(rows, lapsed)| *rows += lapsed);
+    tasks.waiters += managers.iter().map(|(_, table)| table.claimers().count()).sum::<usize>();
     let mut text = Text::with_capacity(256);
     let mut stats = ObjectWriter::new(&mut text);
     stats.plain_string("backend", "memory");
@@ -62,6 +75,7 @@ pub(super) fn render(
         .int("bytes", tasks.bytes + sessions.bytes + a2a_tasks.bytes)
         .int("waiters", (tasks.waiters + sessions.waiters + a2a_tasks.waiters) as u64)
         .int("eventQueues", (tasks.queues + sessions.queues + a2a_tasks.queues) as u64);
+    work_figures::push(&mut stats, &queues, work);
     drop(stats);
     text
 }

@@ -16,10 +16,11 @@ use std::sync::{Arc, Weak};
 
 use hashbrown::DefaultHashBuilder;
 
-use super::super::{Change, Decide, ExpiryListener, Row, Table, add_listener};
+use super::super::{Change, Decide, ExpiryListener, Limits, Row, Table, add_listener};
+use super::partitions::{Partitions, Took};
 use super::shard::{Cell, Locator, NEVER, Rows, Shard, Slot, Upkeep, is_alive};
-use crate::clock::{Clock, Now};
-use crate::error::{Error, Reason, Result};
+use crate::clock::{Clock, Now, Wake};
+use crate::error::Result;
 use crate::events::Hub;
 use crate::sync::RwLock;
 use crate::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -54,12 +55,32 @@ pub(super) trait Indexed: Row {
 
 /// An ordered index over the rows of a table. Called with the shard of the row locked.
 pub(super) trait Index<R: Indexed>: Default + Send + Sync {
+    /// Takes what only one row may have for a row that is about to come. False when another has it.
+    fn reserve(&self, _locator: Locator, _row: &R) -> bool {
+        true
+    }
+    /// Gives it back: the row does not come.
+    fn unreserve(&self, _row: &R) {}
     /// A row came.
     fn inserted(&self, locator: Locator, new: &Arc<Cell<R>>);
     /// A row took the place of another with the same id and locator.
     fn replaced(&self, locator: Locator, old: &Arc<Cell<R>>, new: &Arc<Cell<R>>);
     /// A row went.
     fn removed(&self, locator: Locator, old: &Arc<Cell<R>>);
+    /// It went because it had expired. Called with no lock held.
+    fn expired(&self, _row: &R) {}
+    /// Who is to be woken when the clock is moved.
+    fn sleeper(&self) -> Option<Arc<dyn Wake>> {
+        None
+    }
+}
+
+/// What came of storing a new row.
+pub(super) enum Inserted {
+    Done,
+    IdTaken,
+    /// Another row has what only one may have.
+    Reserved,
 }
 
 /// The rows of one kind under one name.
@@ -72,6 +93,7 @@ pub(super) struct MemoryTable<R: Indexed> {
     sequence: AtomicU64,
     /// Rows that take a slot, expired ones that are not removed yet among them.
     slots: AtomicU64,
+    partitions: Partitions,
     /// The shard that the next insertion looks at for expired rows.
     sweep_next: AtomicUsize,
     has_listeners: AtomicBool,
@@ -91,6 +113,7 @@ impl<R: Indexed> MemoryTable<R> {
             index: R::Index::default(),
             sequence: AtomicU64::new(0),
             slots: AtomicU64::new(0),
+            partitions: Partitions::default(),
             sweep_next: AtomicUsize::new(0),
             has_listeners: AtomicBool::new(false),
             listeners: RwLock::default(),
@@ -178,11 +201,9 @@ impl<R: Indexed> MemoryTable<R> {
         upkeep.count(&slot.cell.row, -1);
         upkeep.count(&new.row, 1);
         match (slot.cell.row.takes_slot(), new.row.takes_slot()) {
-            (true, false) => {
-                self.slots.fetch_sub(1, Ordering::SeqCst);
-            }
+            (true, false) => self.give_slot_back(&new.row),
             (false, true) => {
-                self.slots.fetch_add(1, Ordering::SeqCst);
+                self.take_slot(&new.row, Limits::default());
             }
             _ => {}
         }
@@ -199,17 +220,20 @@ impl<R: Indexed> MemoryTable<R> {
         self.index.removed(locator, &slot.cell);
         rows.upkeep.count(&slot.cell.row, -1);
         if slot.cell.row.takes_slot() {
-            self.slots.fetch_sub(1, Ordering::SeqCst);
+            self.give_slot_back(&slot.cell.row);
         }
         // Last: a shard without due rows says that no expired row takes a slot.
         shard.schedule(&mut rows.upkeep, &slot, NEVER);
         Some(slot.cell)
     }
 
+    fn next_sequence(&self) -> u64 {
+        self.sequence.fetch_add(1, Ordering::Relaxed) + 1
+    }
+
     /// Stores a row whose id is not there.
-    fn insert(&self, shard: &Shard<R>, rows: &mut Rows<R>, hash: u64, mut row: R) {
+    fn insert(&self, shard: &Shard<R>, rows: &mut Rows<R>, Locator { hash, sequence }: Locator, mut row: R) {
         row.stored_over(None);
-        let sequence = self.sequence.fetch_add(1, Ordering::Relaxed) + 1;
         let deadline = row.expires_at().unwrap_or(NEVER);
         let slot = Slot::new(hash, Cell::new(sequence, row));
         self.index.inserted(slot.locator(), &slot.cell);
@@ -218,10 +242,100 @@ impl<R: Indexed> MemoryTable<R> {
         rows.insert(slot);
     }
 
-    fn take_slot(&self, limit: Option<u64>) -> bool {
-        let limit = limit.unwrap_or(u64::MAX);
+    /// Takes a slot for a row that takes one.
+    fn take_slot(&self, row: &R, limits: Limits) -> Took {
+        let limit = limits.total.unwrap_or(u64::MAX);
         let free = |slots: u64| (slots < limit).then(|| slots + 1);
-        self.slots.fetch_update(Ordering::SeqCst, Ordering::SeqCst, free).is_ok()
+        let take = || self.slots.fetch_update(Ordering::SeqCst, Ordering::SeqCst, free).is_ok();
+        if self.partitions.are_counted() {
+            return self.partitions.take(row.partition(), limits.per_partition, take);
+        }
+        if take() { Took::Slot } else { Took::Full }
+    }
+
+    fn give_slot_back(&self, row: &R) {
+        self.slots.fetch_sub(1, Ordering::SeqCst);
+        if self.partitions.are_counted() {
+            self.partitions.give_back(row.partition().as_deref());
+        }
+    }
+
+    /// Counts the rows of each partition, those that are there and those that come.
+    pub(super) fn count_partitions_from_now_on(&self) {
+        self.partitions.begin(|| {
+            // All at once, which nobody else does: no row may come or go between those that are counted.
+            let shards: Vec<_> = self.shards.iter().map(|shard| shard.rows.write()).collect();
+            let rows = shards.iter().flat_map(|rows| rows.iter()).filter(|row| row.takes_slot());
+            self.partitions.count(rows.map(Row::partition));
+        });
+    }
+
+    /// Stores a new row that may want what only one row has.
+    pub(super) fn insert_reserved(&self, row: R, limits: Limits) -> Result<Inserted> {
+        let hash = self.hash(row.id());
+        let shard = self.shard(hash);
+        let mut nothing_expired = false;
+        loop {
+            let mut rows = shard.rows.write();
+            if rows.find(hash, row.id()).is_some() {
+                return Ok(Inserted::IdTaken);
+            }
+            let locator = Locator { hash, sequence: self.next_sequence() };
+            if !self.index.reserve(locator, &row) {
+                return Ok(Inserted::Reserved);
+            }
+            let took = self.take_slot(&row, limits);
+            if took == Took::Slot {
+                self.insert(shard, &mut rows, locator, row);
+                drop(rows);
+                self.sweep_after_insertion(shard, self.clock.recent_tick_ns());
+                return Ok(Inserted::Done);
+            }
+            self.index.unreserve(&row);
+            drop(rows);
+            nothing_expired = self.make_room(nothing_expired, limits, took)?;
+        }
+    }
+
+    /// Removes an expired row so that another may come. Once more after a sweep that found nothing: others may have
+    /// removed what had expired.
+    fn make_room(&self, nothing_expired: bool, limits: Limits, full: Took) -> Result<bool> {
+        if nothing_expired { Err(limits.reached(full)) } else { Ok(self.sweep_all(1) == 0) }
+    }
+
+    /// Insertions walk over all shards, so that rows expire even where nobody looks.
+    fn sweep_after_insertion(&self, shard: &Shard<R>, tick_ns: i64) {
+        let next = self.sweep_next.fetch_add(1, Ordering::Relaxed) % SHARDS;
+        self.sweep_a_few(&self.shards[next], tick_ns);
+        self.sweep_a_few(shard, tick_ns);
+    }
+
+    /// Puts what `change` makes of the row that an index told of in its place, and gives it.
+    pub(super) fn change_at(&self, locator: Locator, change: &mut dyn FnMut(&R) -> Option<R>) -> Option<R> {
+        let shard = self.shard(locator.hash);
+        let mut rows = shard.rows.write();
+        let (slot, upkeep) = rows.locate_mut(locator)?;
+        let new = change(&slot.cell.row)?;
+        let old = self.replace(shard, (slot, upkeep), new.clone());
+        drop(rows);
+        drop(old);
+        Some(new)
+    }
+
+    /// Removes the row that an index told of, if it has expired.
+    pub(super) fn retire_at(&self, locator: Locator, tick_ns: i64) {
+        let shard = self.shard(locator.hash);
+        let mut rows = shard.rows.write();
+        let is_expired = rows.locate(locator).is_some_and(|slot| !is_alive(&slot.cell.row, tick_ns));
+        let removed = if is_expired { self.remove(shard, &mut rows, locator) } else { None };
+        drop(rows);
+        if let Some(cell) = removed {
+            self.tell_listeners(&cell.row);
+        }
+    }
+
+    pub(super) fn clock_now(&self) -> Now {
+        self.clock.now()
     }
 
     pub(super) fn sweep_all(&self, most: usize) -> usize {
@@ -282,6 +396,7 @@ impl<R: Indexed> MemoryTable<R> {
     }
 
     fn tell_listeners(&self, row: &R) {
+        self.index.expired(row);
         if self.has_listeners.load(Ordering::Relaxed) {
             let listeners = self.listeners.read().clone();
             for listener in listeners.iter().filter_map(Weak::upgrade) {
@@ -315,7 +430,7 @@ impl<R: Indexed> Table<R> for MemoryTable<R> {
         Ok(is_alive)
     }
 
-    fn transact(&self, id: &str, limit: Option<u64>, decide: &mut Decide<'_, R>) -> Result<()> {
+    fn transact_within(&self, id: &str, limits: Limits, decide: &mut Decide<'_, R>) -> Result<()> {
         let hash = self.hash(id);
         let shard = self.shard(hash);
         let mut nothing_expired = false;
@@ -323,24 +438,22 @@ impl<R: Indexed> Table<R> for MemoryTable<R> {
             let now = self.clock.now();
             let mut rows = shard.rows.write();
             let Some((slot, upkeep)) = rows.find_mut(hash, id) else {
-                let (Change::Put(row) | Change::PutReplicated(row)) = decide(None, now)? else {
+                let (Change::Put(row) | Change::PutReplicated(row) | Change::PutUnannounced(row)) =
+                    decide(None, now)?
+                else {
                     return Ok(());
                 };
-                if !row.takes_slot() || self.take_slot(limit) {
-                    self.insert(shard, &mut rows, hash, row);
+                // A row that wants to be the only one of something comes by `insert_reserved`.
+                let took = if row.takes_slot() { self.take_slot(&row, limits) } else { Took::Slot };
+                if took == Took::Slot {
+                    let locator = Locator { hash, sequence: self.next_sequence() };
+                    self.insert(shard, &mut rows, locator, row);
                     drop(rows);
-                    // Insertions walk over all shards, so that rows expire even where nobody looks.
-                    let next = self.sweep_next.fetch_add(1, Ordering::Relaxed) % SHARDS;
-                    self.sweep_a_few(&self.shards[next], now.tick_ns);
-                    self.sweep_a_few(shard, now.tick_ns);
+                    self.sweep_after_insertion(shard, now.tick_ns);
                     return Ok(());
                 }
                 drop(rows);
-                if nothing_expired {
-                    return Err(capacity_exhausted(limit));
-                }
-                // Once more after a sweep that found nothing: others may have removed what had expired.
-                nothing_expired = self.sweep_all(1) == 0;
+                nothing_expired = self.make_room(nothing_expired, limits, took)?;
                 continue;
             };
             if !is_alive(&slot.cell.row, now.tick_ns) {
@@ -350,7 +463,7 @@ impl<R: Indexed> Table<R> for MemoryTable<R> {
             }
             let old = match decide(Some(&slot.cell.row), now)? {
                 Change::Keep => None,
-                Change::Put(new) | Change::PutReplicated(new) => {
+                Change::Put(new) | Change::PutReplicated(new) | Change::PutUnannounced(new) => {
                     Some(self.replace(shard, (slot, upkeep), new))
                 }
                 Change::Remove => {
@@ -381,9 +494,4 @@ impl<R: Indexed> Table<R> for MemoryTable<R> {
     fn hub(&self) -> &Arc<Hub> {
         &self.hub
     }
-}
-
-fn capacity_exhausted(limit: Option<u64>) -> Error {
-    Error::new(Reason::CapacityExhausted, "the limit of retained records is reached")
-        .with_limit(limit.unwrap_or(u64::MAX))
 }

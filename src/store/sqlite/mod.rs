@@ -26,6 +26,7 @@ mod task_row;
 #[cfg(test)]
 mod tests;
 mod watch;
+mod work;
 mod writer;
 
 use std::collections::HashMap;

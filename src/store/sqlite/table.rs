@@ -8,7 +8,9 @@ use std::sync::{Arc, PoisonError, RwLock, Weak};
 
 use rusqlite::Row as Columns;
 
-use super::super::{Change, Claim, Decide, ExpiryListener, Table, add_listener, corrupt_row};
+use super::super::{
+    Change, Claim, Decide, ExpiryListener, Limits, Table, WorkCounters, add_listener, corrupt_row,
+};
 use super::Shared;
 use super::columns::Statements;
 use super::failure::Failure;
@@ -17,6 +19,7 @@ use super::row::{
 };
 use super::watch::{self, Ear};
 use super::writer::Transaction;
+use crate::claimers::Claimers;
 use crate::clock::Now;
 use crate::error::{Error, Reason, Result};
 use crate::events::{EventKind, Hub};
@@ -38,6 +41,9 @@ pub(super) struct SqlTable<R: SqlRow> {
     _ear: Arc<Ear>,
     /// Not before then is there something to sweep, as far as is known: milliseconds since 1970.
     sweep_at_ms: AtomicI64,
+    /// Who waits for tasks, and what became of them here; of tables of tasks only.
+    pub(super) claimers: Claimers,
+    pub(super) counters: WorkCounters,
     has_listeners: AtomicBool,
     listeners: RwLock<Vec<Weak<dyn ExpiryListener<R>>>>,
 }
@@ -86,6 +92,8 @@ impl<R: SqlRow> SqlTable<R> {
             hub,
             _ear: ear,
             sweep_at_ms: AtomicI64::new(i64::MIN),
+            claimers: Claimers::default(),
+            counters: WorkCounters::default(),
             has_listeners: AtomicBool::new(false),
             listeners: RwLock::default(),
         })
@@ -141,9 +149,13 @@ impl<R: SqlRow> SqlTable<R> {
         };
         let change = decide(alive.as_ref().map(|(_, row)| row), now).map_err(Failure::Refused)?;
         let is_replicated = matches!(change, Change::PutReplicated(_));
+        let is_heard = context.is_heard && !matches!(change, Change::PutUnannounced(_));
         match (change, alive) {
             (Change::Keep, _) | (Change::Remove, None) => return Ok(()),
-            (Change::Put(new) | Change::PutReplicated(new), Some((head, old))) => {
+            (
+                Change::Put(new) | Change::PutReplicated(new) | Change::PutUnannounced(new),
+                Some((head, old)),
+            ) => {
                 let place = Place { name: self.name, sequence: head.sequence };
                 new.update(&old, &self.statements, transaction, place, self.shared.ticks)?;
                 let slots = i64::from(new.takes_slot()) - i64::from(head.takes_slot);
@@ -151,11 +163,11 @@ impl<R: SqlRow> SqlTable<R> {
                     transaction.execute(CHANGE_SLOTS, (self.name, slots, None::<i64>))?;
                 }
                 self.expect_deadline(&new);
-                if context.is_heard {
+                if is_heard {
                     self.note_events(transaction, R::events(Some(&old), &new, is_replicated), id)?;
                 }
             }
-            (Change::Put(new) | Change::PutReplicated(new), None) => {
+            (Change::Put(new) | Change::PutReplicated(new) | Change::PutUnannounced(new), None) => {
                 if let Some(gone) = gone {
                     self.delete(transaction, gone.head)?;
                     expired.extend(gone.row);
@@ -166,7 +178,7 @@ impl<R: SqlRow> SqlTable<R> {
                 let place = Place { name: self.name, sequence: context.last_sequence + 1 };
                 new.insert(&self.statements, transaction, place, self.shared.ticks)?;
                 self.expect_deadline(&new);
-                if context.is_heard {
+                if is_heard {
                     self.note_events(transaction, R::events(None, &new, is_replicated), id)?;
                 }
             }
@@ -361,8 +373,8 @@ impl<R: SqlRow> Table<R> for SqlTable<R> {
         self.find(Some(claim), id, visit)
     }
 
-    fn transact(&self, id: &str, limit: Option<u64>, decide: &mut Decide<'_, R>) -> Result<()> {
-        self.change(None, id, limit, decide)
+    fn transact_within(&self, id: &str, limits: Limits, decide: &mut Decide<'_, R>) -> Result<()> {
+        self.change(None, id, limits.total, decide)
     }
 
     fn transact_claimed(

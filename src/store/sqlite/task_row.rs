@@ -8,7 +8,7 @@ use std::sync::Arc;
 use rusqlite::params;
 
 use super::super::{
-    InputState, Member, Row as _, TaskCreation, TaskQuery, TaskRow, TaskStatus, TaskTable, TaskTexts,
+    AsOf, InputState, Member, Row as _, TaskCreation, TaskQuery, TaskRow, TaskStatus, TaskTexts,
 };
 use super::columns::{Binder, Column, select};
 use super::row::{HEAD_COLUMNS, Reader, SEQUENCE_BITS, SqlRow, Ticks, Unreadable, signed};
@@ -161,6 +161,7 @@ impl SqlRow for TaskRow {
             revision,
             cancelation_requested,
             input,
+            work: None,
         })
     }
 
@@ -191,7 +192,7 @@ impl SqlRow for TaskRow {
         let Some(old) = old else { return &[EventKind::Changed] };
         if new.revision == old.revision {
             &[]
-        } else if new.cancelation_requested && !old.cancelation_requested {
+        } else if new.cancelation_requested && !old.cancelation_requested && !new.status.is_terminal() {
             &[EventKind::CancelationRequested]
         } else {
             &[EventKind::Changed]
@@ -205,10 +206,11 @@ enum Listed {
     Corrupt(String),
 }
 
-impl TaskTable for SqlTable<TaskRow> {
-    fn list(
+impl SqlTable<TaskRow> {
+    pub(super) fn list_tasks(
         &self,
         query: &TaskQuery<'_>,
+        as_of: AsOf,
         visit: &mut dyn FnMut(&TaskRow, u64),
         corrupt: &mut Vec<String>,
     ) -> Result<Option<u64>> {
@@ -251,7 +253,7 @@ impl TaskTable for SqlTable<TaskRow> {
         let next = rows.last().filter(|_| is_more).map(|(order, _)| order.unsigned_abs());
         for (order, listed) in rows {
             match listed {
-                Listed::Row(row) => visit(&row, order.unsigned_abs()),
+                Listed::Row(row) => visit(&as_of(&row, now), order.unsigned_abs()),
                 Listed::Corrupt(id) => corrupt.push(id),
             }
         }

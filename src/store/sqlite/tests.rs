@@ -57,6 +57,7 @@ fn task(id: &str, origin: &str, now: Now) -> TaskRow {
         revision: 1,
         cancelation_requested: false,
         input: None,
+        work: None,
     }
 }
 

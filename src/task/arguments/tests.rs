@@ -13,7 +13,8 @@ fn a_creation_keeps_its_parts() {
             "declaredInputRequests": [ "roots/list", "elicitation/form" ] } "#,
         1000,
     )
-    .unwrap();
+    .unwrap()
+    .given;
     assert_eq!(creation.endpoint, "/m\"cp");
     assert_eq!(creation.partition.as_deref(), Some("o\\w"));
     assert_eq!(creation.origin, "[ 1.0 , null ]");
@@ -27,7 +28,7 @@ fn what_may_be_absent_may_be_null() {
         r#"{"endpoint":"","origin":false}"#,
         r#"{"endpoint":"","origin":false,"authorizationPartition":null,"metadata":null,"declaredInputRequests":null}"#,
     ] {
-        let creation = parse_creation(creation, 1000).unwrap();
+        let creation = parse_creation(creation, 1000).unwrap().given;
         assert_eq!((&*creation.endpoint, creation.partition.as_deref()), ("", None));
         assert_eq!((creation.metadata, creation.declared_input_requests), (None, None));
         assert_eq!(creation.origin, "false");
@@ -37,7 +38,7 @@ fn what_may_be_absent_may_be_null() {
 #[test]
 fn absent_and_empty_stay_different() {
     let creation = r#"{"endpoint":"/mcp","origin":{},"authorizationPartition":"","metadata":{},"declaredInputRequests":[]}"#;
-    let creation = parse_creation(creation, 1000).unwrap();
+    let creation = parse_creation(creation, 1000).unwrap().given;
     assert_eq!(creation.partition.as_deref(), Some(""));
     assert_eq!(creation.metadata, Some("{}"));
     assert_eq!(creation.declared_input_requests, Some("[]"));
@@ -99,7 +100,7 @@ fn each_payload_of_a_creation_has_the_limit() {
     };
     let exact = creation(1000, 1000);
     let exact = parse_creation(&exact, 1000);
-    assert_eq!(exact.unwrap().metadata.map(str::len), Some(1000));
+    assert_eq!(exact.unwrap().given.metadata.map(str::len), Some(1000));
     assert_eq!(refused(&creation(1001, 100)), ("payload_too_large", Some("origin".to_owned())));
     assert_eq!(refused(&creation(1000, 1001)), ("payload_too_large", Some("metadata".to_owned())));
     let error = parse_creation(&creation(200_000, 100), 1000).unwrap_err();

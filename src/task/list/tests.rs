@@ -42,6 +42,10 @@ fn scopes_tell_filters_apart_and_nothing_else() {
         r#"{"authorizationPartition":null}"#,
         r#"{"authorizationPartition":""}"#,
         r#"{"authorizationPartition":"working"}"#,
+        r#"{"queue":"working"}"#,
+        r#"{"worker":"working"}"#,
+        r#"{"workState":"ready"}"#,
+        r#"{"queue":"ready"}"#,
     ];
     for (at, from) in filters.iter().enumerate() {
         let token = page_token(parsed(from).scope("default"), 0xabc);

@@ -3,11 +3,11 @@ use super::*;
 #[test]
 fn defaults_and_what_restores_them() {
     let defaults = concat!(
-        r#"{"name":"default","maximumRetainedTasks":1024,"taskTimeToLiveMs":3600000,"#,
+        r#"{"name":"default","maximumRetainedTasks":1024,"maximumRetainedTasksPerPartition":0,"taskTimeToLiveMs":3600000,"#,
         r#""pollIntervalMs":1000,"maximumPayloadBytes":10485760}"#
     );
     let nulls = concat!(
-        r#"{"name":null,"maximumRetainedTasks":null,"taskTimeToLiveMs":null,"#,
+        r#"{"name":null,"maximumRetainedTasks":null,"maximumRetainedTasksPerPartition":null,"taskTimeToLiveMs":null,"#,
         r#""pollIntervalMs":null,"maximumPayloadBytes":null}"#
     );
     for text in [None, Some("{}"), Some(nulls)] {
@@ -17,7 +17,7 @@ fn defaults_and_what_restores_them() {
     }
     let again = ManagerOptions::parse(Some(defaults), true).unwrap();
     assert_eq!(again, ManagerOptions::parse(None, true).unwrap(), "given out as they are taken");
-    let given = r#"{"name":"a\"b","maximumRetainedTasks":1,"taskTimeToLiveMs":2,"pollIntervalMs":3,"maximumPayloadBytes":4}"#;
+    let given = r#"{"name":"a\"b","maximumRetainedTasks":1,"maximumRetainedTasksPerPartition":6,"taskTimeToLiveMs":2,"pollIntervalMs":3,"maximumPayloadBytes":4}"#;
     assert_eq!(ManagerOptions::parse(Some(given), true).unwrap().to_json().as_str(), given);
 }
 
@@ -50,29 +50,34 @@ fn bounds() {
 #[test]
 fn options_of_calls() {
     let given = r#"{"expectedRevision":3,"unlessCancelationRequested":true}"#;
-    let expected = Preconditions { expected_revision: Some(3), unless_cancelation_requested: true };
-    assert_eq!(transition_options(Some(given)).unwrap(), expected);
-    assert_eq!(mark_working_options(Some(given)).unwrap(), (expected, None));
+    let expected = Preconditions {
+        expected_revision: Some(3),
+        unless_cancelation_requested: true,
+        ..Preconditions::default()
+    };
+    assert_eq!(update_options(Some(given)).unwrap(), expected);
+    let marking = |text: &str| MarkingOptions::parse(Some(text), 1000);
+    assert_eq!(marking(given).unwrap().preconditions, expected);
     for none in [None, Some("{}"), Some(r#"{"expectedRevision":null}"#)] {
-        assert_eq!(transition_options(none).unwrap(), Preconditions::default());
+        assert_eq!(update_options(none).unwrap(), Preconditions::default());
     }
-    let keys = mark_working_options(Some(r#"{"withdrawInputRequests":["\u0061","",""]}"#)).unwrap().1;
+    let keys = marking(r#"{"withdrawInputRequests":["\u0061","",""]}"#).unwrap().withdraw;
     assert_eq!(keys, Some(vec!["a".to_owned(), String::new(), String::new()]));
-    assert_eq!(mark_working_options(Some(r#"{"withdrawInputRequests":[]}"#)).unwrap().1, Some(vec![]));
-    assert_eq!(mark_working_options(Some(r#"{"withdrawInputRequests":null}"#)).unwrap().1, None);
+    assert_eq!(marking(r#"{"withdrawInputRequests":[]}"#).unwrap().withdraw, Some(vec![]));
+    assert_eq!(marking(r#"{"withdrawInputRequests":null}"#).unwrap().withdraw, None);
 
     for value in ["0", "-1", "1.5", "\"3\"", "{}"] {
-        let error = transition_options(Some(&format!(r#"{{"expectedRevision":{value}}}"#))).unwrap_err();
+        let error = update_options(Some(&format!(r#"{{"expectedRevision":{value}}}"#))).unwrap_err();
         assert_eq!((error.reason().name(), error.key()), ("invalid_value", Some(EXPECTED_REVISION)));
     }
     for value in ["1", "\"true\"", "[]"] {
         let text = format!(r#"{{"unlessCancelationRequested":{value}}}"#);
-        assert_eq!(transition_options(Some(&text)).unwrap_err().key(), Some(UNLESS_CANCELATION_REQUESTED));
+        assert_eq!(update_options(Some(&text)).unwrap_err().key(), Some(UNLESS_CANCELATION_REQUESTED));
     }
     for value in ["\"a\"", "{}", "[1]", "[null]", "true"] {
         let text = format!(r#"{{"withdrawInputRequests":{value}}}"#);
-        assert_eq!(mark_working_options(Some(&text)).unwrap_err().key(), Some(WITHDRAW_INPUT_REQUESTS));
+        assert_eq!(marking(&text).unwrap_err().key(), Some(WITHDRAW_INPUT_REQUESTS));
     }
     let withdraw = Some(r#"{"withdrawInputRequests":[]}"#);
-    assert_eq!(transition_options(withdraw).unwrap_err().reason().name(), "unknown_key");
+    assert_eq!(update_options(withdraw).unwrap_err().reason().name(), "unknown_key");
 }

@@ -10,7 +10,7 @@ use crate::error::Reason;
 /// What an operation did to a row: the status, or why it was refused, or that nothing changed.
 fn told(change: &Result<Change<TaskRow>>) -> &'static str {
     match change {
-        Ok(Change::Put(row) | Change::PutReplicated(row)) => row.status.name(),
+        Ok(Change::Put(row) | Change::PutReplicated(row) | Change::PutUnannounced(row)) => row.status.name(),
         Ok(Change::Keep) => "kept",
         Ok(Change::Remove) => "removed",
         Err(error) => error.reason().name(),
@@ -26,6 +26,34 @@ fn update<'a>(
     let judgement = Judgement::of(value(responses), row.input.clone());
     let change = super::update(row, &judgement, preconditions, now)?;
     Ok((change, judgement.outcome))
+}
+
+fn mark_working(
+    row: &TaskRow,
+    message: Option<&Arc<str>>,
+    withdraw: Option<&[String]>,
+    preconditions: Preconditions,
+    now: Now,
+) -> Result<Change<TaskRow>> {
+    super::mark_working(row, message, withdraw, None, preconditions, now)
+}
+
+fn request_input(
+    row: &TaskRow,
+    requests: &[Member],
+    message: Option<&Arc<str>>,
+    preconditions: Preconditions,
+    now: Now,
+) -> Result<Change<TaskRow>> {
+    super::request_input(row, requests, message, &Asking::default(), preconditions, now)
+}
+
+fn take_responses(row: &TaskRow, preconditions: Preconditions) -> Result<(Change<TaskRow>, Text)> {
+    super::take_responses(row, &Taking::default(), preconditions)
+}
+
+fn request_cancelation(row: &TaskRow) -> Change<TaskRow> {
+    super::request_cancelation(row, at(5))
 }
 
 type Demanding<'a> = dyn Fn(&TaskRow, Preconditions) -> Result<Change<TaskRow>> + 'a;
@@ -110,6 +138,7 @@ fn preconditions_are_decided_in_order() {
     let fitting = |row: &TaskRow| Preconditions {
         expected_revision: Some(row.revision),
         unless_cancelation_requested: true,
+        ..Preconditions::default()
     };
     let requests = input::parse_requests(&format!("{{\"a\":{ROOTS}}}"), 1000).unwrap();
     for (state, row) in every_state() {

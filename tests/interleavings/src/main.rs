@@ -17,6 +17,8 @@
 
 #[path = "../../../src/a2a/mod.rs"]
 mod a2a;
+#[path = "../../../src/claimers.rs"]
+mod claimers;
 #[path = "../../../src/clock.rs"]
 mod clock;
 #[path = "../../../src/error.rs"]

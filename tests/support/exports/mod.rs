@@ -121,6 +121,11 @@ const fn members(value: fn(&Fixture) -> Option<String>) -> Role {
     Role::Json { value, optional: false, json: Json::Members(PAYLOAD_BYTES) }
 }
 
+/// Members of which none is a payload.
+const fn own_members(value: fn(&Fixture) -> Option<String>) -> Role {
+    Role::Json { value, optional: false, json: Json::Members(DEFAULT_PAYLOAD_BYTES) }
+}
+
 const fn payload(value: fn(&Fixture) -> Option<String>) -> Role {
     Role::Json { value, optional: false, json: Json::Payload(PAYLOAD_BYTES) }
 }
@@ -173,6 +178,7 @@ pub fn all() -> Vec<Export> {
         places::library(),
         places::places(),
         tasks::worker(),
+        tasks::queue(),
         tasks::protocol(),
         tasks::publisher(),
         records::sessions(),

@@ -100,6 +100,36 @@ pub(super) fn worker() -> Vec<Export> {
     ]
 }
 
+pub(super) fn queue() -> Vec<Export> {
+    use Kind::Manager;
+    vec![
+        export!(taskhold_manager_claim_task(
+            manager: on(Manager),
+            claim: own_members(|_| text(r#"{"worker":"w","queues":["none"],"leaseMs":1000}"#)),
+            timeout_ms: number(0, None),
+            out_record: OUT_TEXT,
+            out_error: OPTIONAL_TEXT,
+        )),
+        export!(taskhold_manager_renew_leases(
+            manager: on(Manager),
+            renewals: own_members(|_| text(r#"{"leaseMs":1000,"tasks":[{"taskId":"none","lease":1}]}"#)),
+            out_outcome: OPTIONAL_TEXT,
+            out_error: OPTIONAL_TEXT,
+        )),
+        export!(taskhold_manager_release_task(
+            manager: on(Manager),
+            task_id: Role::Identifier { value: |fixture| fixture.held_task_id.clone(), optional: false },
+            options: Role::Json {
+                value: |_| text(r#"{"lease":1}"#),
+                optional: true,
+                json: Json::Members(DEFAULT_PAYLOAD_BYTES),
+            },
+            out_record: OPTIONAL_TEXT,
+            out_error: OPTIONAL_TEXT,
+        )),
+    ]
+}
+
 pub(super) fn protocol() -> Vec<Export> {
     use Kind::Manager;
     vec![
