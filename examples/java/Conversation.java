@@ -26,7 +26,7 @@ import java.util.concurrent.CompletableFuture;
  * meet in the store only. On SQLite they could be two processes.
  */
 public class Conversation {
-    private static final Caller ALICE = Caller.at("/mcp").as("alice");
+    private static final Caller ALICE = Caller.at("/mcp").withPartition("alice");
     private static final Duration PATIENCE = Duration.ofSeconds(30);
 
     /** What Alice's client declares in each of its requests. */
@@ -59,7 +59,7 @@ public class Conversation {
             request(server, "tasks/get", endless, "{}");
 
             // Nobody else gets to see either.
-            System.out.println("Mallory: " + server.findAuthorized(ALICE.as("mallory"), greeting).isPresent());
+            System.out.println("Mallory: " + server.findAuthorized(ALICE.withPartition("mallory"), greeting).isPresent());
             System.out.println("stored in " + Json.get(store.stats(), "/backend").orElseThrow() + ": "
                     + Json.get(store.stats(), "/tasks").orElseThrow());
         } finally {
@@ -82,14 +82,14 @@ public class Conversation {
     // The server.
 
     private static TaskId create(Tasks server, String tool) {
-        String origin = Json.object().text("name", tool).toString();
+        String origin = Json.writer().text("name", tool).toString();
         return server.create(TaskCreation.of(ALICE, origin).declaredInputRequests("elicitation/form")).taskId();
     }
 
     /** Sends what Alice's client sends, and prints it with the answer. */
     private static String request(Tasks server, String method, TaskId id, String inputResponses) {
-        String params = Json.object().text("taskId", id.value()).json("inputResponses", inputResponses).toString();
-        String request = Json.object().text("jsonrpc", "2.0").number("id", 1).text("method", method)
+        String params = Json.writer().text("taskId", id.value()).json("inputResponses", inputResponses).toString();
+        String request = Json.writer().text("jsonrpc", "2.0").number("id", 1).text("method", method)
                 .json("params", params).toString();
         String response = server.handleRequest(ALICE, CAPABILITIES, request).orElseThrow();
         System.out.println("> " + request);
@@ -119,8 +119,8 @@ public class Conversation {
             throw new IllegalStateException(interrupt);
         }
         InputResponse answer = worker.takeInputResponses(id).get("name");
-        String text = Json.object().text("type", "text").text("text", "Hello, " + answer.field("name").orElse("you") + "!").toString();
-        worker.complete(id, Json.object().json("content", "[" + text + "]").toString());
+        String text = Json.writer().text("type", "text").text("text", "Hello, " + answer.field("name").orElse("you") + "!").toString();
+        worker.complete(id, Json.writer().json("content", "[" + text + "]").toString());
     }
 
     /** Counts for ever, or until the client has had enough. */

@@ -7,7 +7,7 @@ public class QuickStart {
     public static void main(String[] arguments) {
         try (Tasks tasks = Tasks.open()) {
             // A tool call will take long: the server creates a task and hands out its id.
-            Caller alice = Caller.at("/mcp").as("alice");
+            Caller alice = Caller.at("/mcp").withPartition("alice");
             TaskId id = tasks.create(TaskCreation.of(alice, """
                     {"name": "hello"}""")).taskId();
 

@@ -200,6 +200,27 @@ public final class AsyncTaskManager {
     }
 
     /**
+     * See {@link TaskManager#renewLeases}.
+     *
+     * @param renewals the tasks whose leases are renewed
+     * @return what became of them
+     */
+    public CompletableFuture<String> renewLeases(String renewals) {
+        return Background.later(() -> manager.renewLeases(renewals), completion);
+    }
+
+    /**
+     * See {@link TaskManager#releaseTask}.
+     *
+     * @param taskId the task's id
+     * @param options the lease, and how the task is given back
+     * @return the record after the change
+     */
+    public CompletableFuture<String> releaseTask(String taskId, @Nullable String options) {
+        return Background.later(() -> manager.releaseTask(taskId, options), completion);
+    }
+
+    /**
      * See {@link TaskManager#listTasks}.
      *
      * @param params parameters, or null

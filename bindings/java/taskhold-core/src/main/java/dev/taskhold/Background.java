@@ -92,18 +92,18 @@ final class Background {
         }
     }
 
-    /** Makes an executor that has a thread for each task at once. */
-    static ExecutorService unbounded(String name) {
-        return new ThreadPoolExecutor(
-                0, Integer.MAX_VALUE, IDLE_SECONDS, TimeUnit.SECONDS, new SynchronousQueue<>(), threads(name));
-    }
-
     /** Makes an executor of at most {@code size} threads. */
     static ExecutorService pool(String name, int size) {
         ThreadPoolExecutor pool = new ThreadPoolExecutor(
                 size, size, IDLE_SECONDS, TimeUnit.SECONDS, new LinkedBlockingQueue<>(), threads(name));
         pool.allowCoreThreadTimeOut(true);
         return pool;
+    }
+
+    /** Makes an executor that has a thread for each task at once. */
+    static ExecutorService unbounded(String name) {
+        return new ThreadPoolExecutor(
+                0, Integer.MAX_VALUE, IDLE_SECONDS, TimeUnit.SECONDS, new SynchronousQueue<>(), threads(name));
     }
 
     /** Starts a thread that waits for events. */

@@ -4,7 +4,7 @@ import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Who asks, and where: both are checked exactly before anything is shown. {@code Caller.at("/mcp").as("alice")}.
+ * Who asks, and where: both are checked exactly before anything is shown. {@code Caller.at("/mcp").withPartition("alice")}.
  *
  * @param endpoint the endpoint that the request came to
  * @param partition the caller's authorization partition
@@ -32,7 +32,7 @@ public record Caller(Endpoint endpoint, Partition partition) {
      * @param partition the authorization partition, at most 1024 bytes of UTF-8; null for the anonymous one
      * @return the caller at the same endpoint
      */
-    public Caller as(@Nullable String partition) {
+    public Caller withPartition(@Nullable String partition) {
         return new Caller(endpoint, Partition.of(partition));
     }
 }

@@ -31,7 +31,7 @@ public final class Json {
      *
      * @return a writer without any member
      */
-    public static JsonWriter object() {
+    public static JsonWriter writer() {
         return new JsonWriter();
     }
 

@@ -6,7 +6,7 @@ import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Writes one JSON object, member by member, for programs that have no JSON library: {@code Json.object().text("name",
+ * Writes one JSON object, member by member, for programs that have no JSON library: {@code Json.writer().text("name",
  * "Luca").number("age", 7).toString()}. What is set again replaces what was set before, and null takes it away. For one thread
  * at a time.
  */

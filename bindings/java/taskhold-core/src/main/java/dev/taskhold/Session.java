@@ -29,11 +29,11 @@ public final class Session extends Snapshot {
     }
 
     /**
-     * Gives whose session it is.
+     * Gives who may use the session, and where.
      *
      * @return endpoint and authorization partition
      */
-    public Caller owner() {
+    public Caller caller() {
         return new Caller(
                 Endpoint.of(members().someText("endpoint")),
                 Partition.of(members().text("authorizationPartition").orElse(null)));

@@ -1,5 +1,6 @@
 package dev.taskhold;
 
+import java.time.Duration;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
@@ -67,6 +68,107 @@ public final class TaskCreation {
      */
     public TaskCreation declaredInputRequests(String... kinds) {
         creation.texts("declaredInputRequests", List.of(kinds));
+        return this;
+    }
+
+    /**
+     * Puts the task into a queue, for workers to claim.
+     *
+     * @param queue 1 to 256 bytes; a queue belongs to the name of its manager; null is none
+     * @return this creation
+     */
+    public TaskCreation queue(@Nullable String queue) {
+        creation.text("queue", queue);
+        return this;
+    }
+
+    /**
+     * Says what a worker needs; no client sees it.
+     *
+     * @param work any JSON; null is none
+     * @return this creation
+     * @throws TaskholdException.InvalidArgument {@code invalid_json}
+     */
+    public TaskCreation work(@Nullable String work) {
+        creation.json("work", work);
+        return this;
+    }
+
+    /**
+     * Says that the task may not be claimed before some time has passed.
+     *
+     * @param delay the time, in whole milliseconds
+     * @return this creation
+     */
+    public TaskCreation delay(Duration delay) {
+        creation.number("delayMs", Background.millis(delay));
+        return this;
+    }
+
+    /**
+     * Says how often the work is tried. One attempt is the default, because most tools must not run twice.
+     *
+     * @param maximum 1 to 1000 attempts
+     * @return this creation
+     */
+    public TaskCreation attempts(int maximum) {
+        creation.set("attempts", new JsonWriter().number("maximum", maximum).toString());
+        return this;
+    }
+
+    /**
+     * Says how often the work is tried. After attempt n the next may start {@code backoff} times 2 to the n-1 later.
+     *
+     * @param maximum 1 to 1000 attempts
+     * @param backoff the time after the first attempt, in whole milliseconds
+     * @param maximumBackoff the longest time between two attempts, in whole milliseconds
+     * @return this creation
+     */
+    public TaskCreation attempts(int maximum, Duration backoff, Duration maximumBackoff) {
+        String attempts = new JsonWriter()
+                .number("maximum", maximum)
+                .number("backoffMs", Background.millis(backoff))
+                .number("maximumBackoffMs", Background.millis(maximumBackoff))
+                .toString();
+        creation.set("attempts", attempts);
+        return this;
+    }
+
+    /**
+     * Creates the task in its creator's hands. {@link Tasks#work} keeps the lease; when this process dies, it lapses, and a task
+     * without a queue fails then.
+     *
+     * @param worker 1 to 256 bytes, for operators
+     * @param length 1 millisecond to 24 hours
+     * @return this creation
+     */
+    public TaskCreation lease(String worker, Duration length) {
+        creation.set(
+                "lease",
+                new JsonWriter().text("worker", worker).number("leaseMs", Background.millis(length)).toString());
+        return this;
+    }
+
+    /**
+     * Makes creating the task idempotent: the same id with the same queue and work gives the task that is there. In the anonymous
+     * partition all callers share these ids; a client's own key never goes in raw.
+     *
+     * @param id unique for the manager's name, endpoint and partition while the task is retained; null is none
+     * @return this creation
+     */
+    public TaskCreation operationId(@Nullable String id) {
+        creation.text("operationId", id);
+        return this;
+    }
+
+    /**
+     * Says how long this task lives, in the place of what its manager says. Choose it above backlog and all attempts.
+     *
+     * @param time the time, in whole milliseconds
+     * @return this creation
+     */
+    public TaskCreation timeToLive(Duration time) {
+        creation.number("taskTimeToLiveMs", Background.millis(time));
         return this;
     }
 

@@ -25,6 +25,7 @@ import org.jspecify.annotations.Nullable;
 public final class TaskManager implements AutoCloseable {
     private final Handle handle;
     private final Waits waits = new Waits();
+    private final Leases leases = new Leases(this);
 
     private TaskManager(Handle handle) {
         this.handle = handle;
@@ -91,7 +92,9 @@ public final class TaskManager implements AutoCloseable {
      * @param creation a JSON object as {@link TaskCreation} writes it
      * @return the record
      * @throws TaskholdException.InvalidArgument malformed {@code creation}
-     * @throws TaskholdException.CapacityExhausted the limit of unexpired tasks is reached; none is evicted
+     * @throws TaskholdException.CapacityExhausted the limit of unexpired tasks is reached ({@code capacity_exhausted}), or that of
+     *     the partition ({@code partition_capacity_exhausted}); none is evicted
+     * @throws TaskholdException.Conflict {@code operation_mismatch}: the operation id is that of other work
      */
     public String createTask(String creation) {
         byte[] creationText = utf8(creation);
@@ -332,6 +335,11 @@ public final class TaskManager implements AutoCloseable {
         return answer;
     }
 
+    /** The leases that are kept. */
+    Leases leases() {
+        return leases;
+    }
+
     /** The waits that go on. */
     Waits waits() {
         return waits;
@@ -371,6 +379,70 @@ public final class TaskManager implements AutoCloseable {
         byte[] paramsText = utf8(params);
         return handle.someText(
                 (self, out, error) -> Library.ABI.taskhold_manager_list_tasks(self, paramsText, out, error));
+    }
+
+    // For workers that claim queued tasks.
+
+    /**
+     * Claims a task that was created with a queue: each goes to one claimer, who has a lease on it from then on. The thread is
+     * parked while none is there; a virtual thread holds no carrier. One that is interrupted takes no task along.
+     *
+     * @param claim a JSON object as {@link Claim} writes it: {@code worker}, {@code queues} in strict order of preference,
+     *     {@code leaseMs}
+     * @param timeout the longest wait, real time; zero looks and returns
+     * @return the record; its {@code lease} has the {@code token} that the worker's calls name; empty when no task came
+     * @throws InterruptedException if this thread is interrupted while it waits
+     * @throws TaskholdException.InvalidArgument malformed {@code claim}
+     * @throws TaskholdException.Closed {@code closed_while_waiting}: the manager was closed
+     */
+    public Optional<String> claimTask(String claim, Duration timeout) throws InterruptedException {
+        return Claims.claim(this, claim, timeout);
+    }
+
+    /** Claims on this very thread, which the library holds meanwhile. */
+    Optional<String> claim(String claim, int timeoutMs) {
+        byte[] claimText = utf8(claim);
+        return Optional.ofNullable(handle.text((self, out, error) ->
+                Library.ABI.taskhold_manager_claim_task(self, claimText, timeoutMs, out, error)));
+    }
+
+    /**
+     * Renews leases: each ends {@code leaseMs} from now. Each task is one atomic step; one that is lost spoils nothing for the
+     * rest. {@link Work} does it by itself.
+     *
+     * @param renewals a JSON object: {@code {"leaseMs": 30000, "tasks": [{"taskId": "...", "lease": 3, "checkpoint": {...}}]}},
+     *     1 to 1000 tasks, none twice; {@code checkpoint} may be absent
+     * @return {@code {"renewed": [...], "lost": [...], "cancelationRequested": [...]}}, ids of tasks; the last are a part of the
+     *     first
+     * @throws TaskholdException.InvalidArgument malformed {@code renewals}
+     * @throws TaskholdException.LimitExceeded {@code payload_too_large}: the checkpoints together; nothing was renewed
+     */
+    public String renewLeases(String renewals) {
+        byte[] renewalsText = utf8(renewals);
+        return handle.someText(
+                (self, out, error) -> Library.ABI.taskhold_manager_renew_leases(self, renewalsText, out, error));
+    }
+
+    /**
+     * Gives a claimed task back to its queue. It can be claimed again after the larger of delay and backoff; with no attempt
+     * left it is failed, and where the client has asked for cancelation it is cancelled.
+     *
+     * @param taskId the task's id
+     * @param options a JSON object: {@code lease}, the token, which is needed; {@code delayMs} (0), {@code countsAsAttempt}
+     *     (true; false for an orderly shutdown), {@code statusMessage} (null clears it), {@code checkpoint}, {@code failure}, a
+     *     JSON-RPC error
+     * @return the record after the change
+     * @throws TaskholdException.NotFound {@code task_not_found}
+     * @throws TaskholdException.InvalidState {@code task_terminal}, {@code lease_required}, {@code not_queued}
+     * @throws TaskholdException.Conflict {@code lease_lost}
+     * @throws TaskholdException.InvalidArgument {@code invalid_payload}, malformed {@code options}
+     * @throws TaskholdException.LimitExceeded {@code payload_too_large}, {@code nesting_too_deep}
+     */
+    public String releaseTask(String taskId, @Nullable String options) {
+        byte[] id = utf8(taskId);
+        byte[] optionsText = utf8(options);
+        return handle.someText((self, out, error) ->
+                Library.ABI.taskhold_manager_release_task(self, id, optionsText, out, error));
     }
 
     // For protocol requests.
@@ -587,6 +659,18 @@ public final class TaskManager implements AutoCloseable {
          */
         public Builder maximumRetainedTasks(long limit) {
             options.number("maximumRetainedTasks", limit);
+            return this;
+        }
+
+        /**
+         * Limits how many unexpired tasks each authorization partition may have at once, so that one caller cannot use up what
+         * all share; there is no such limit unless said. The anonymous partition is one.
+         *
+         * @param limit the limit; 0 is none
+         * @return this builder
+         */
+        public Builder maximumRetainedTasksPerPartition(long limit) {
+            options.number("maximumRetainedTasksPerPartition", limit);
             return this;
         }
 

@@ -55,6 +55,39 @@ public final class TaskQuery {
     }
 
     /**
+     * Wants those in a queue.
+     *
+     * @param queue the queue; null is any, and none
+     * @return this query
+     */
+    public TaskQuery queue(@Nullable String queue) {
+        params.text("queue", queue);
+        return this;
+    }
+
+    /**
+     * Wants those that a worker holds.
+     *
+     * @param worker what it calls itself; null is any, and none
+     * @return this query
+     */
+    public TaskQuery worker(@Nullable String worker) {
+        params.text("worker", worker);
+        return this;
+    }
+
+    /**
+     * Wants those whose work stands somewhere.
+     *
+     * @param state where; null is anywhere
+     * @return this query
+     */
+    public TaskQuery workState(@Nullable WorkState state) {
+        params.text("workState", state == null ? null : state.wireName());
+        return this;
+    }
+
+    /**
      * Says how many come at once.
      *
      * @param size 1 to 1000

@@ -60,11 +60,11 @@ public final class TaskRecord extends Snapshot {
     }
 
     /**
-     * Gives whose task it is.
+     * Gives who may see the task, and where.
      *
      * @return endpoint and authorization partition
      */
-    public Caller owner() {
+    public Caller caller() {
         JsonObject members = members();
         return new Caller(
                 Endpoint.of(members.someText("endpoint")),

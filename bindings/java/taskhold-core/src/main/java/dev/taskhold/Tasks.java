@@ -4,6 +4,7 @@ import java.time.Duration;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.concurrent.Executor;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
@@ -13,7 +14,7 @@ import org.jspecify.annotations.Nullable;
  *
  * <pre>{@code
  * try (Tasks tasks = Tasks.open()) {
- *     Caller alice = Caller.at("/mcp").as("alice");
+ *     Caller alice = Caller.at("/mcp").withPartition("alice");
  *     TaskRecord task = tasks.create(TaskCreation.of(alice, "{\"name\": \"hello\"}"));
  *     tasks.complete(task.taskId(), "{\"content\": []}");
  * }
@@ -279,6 +280,74 @@ public final class Tasks implements AutoCloseable {
             record = await(record, Duration.ofNanos(Math.max(0, deadline - System.nanoTime())));
         }
         return record;
+    }
+
+    // For workers that claim queued tasks.
+
+    /**
+     * Claims a task out of a queue; see {@link TaskManager#claimTask}. The lease is renewed until the work ends or is closed.
+     *
+     * @param claim which work is wanted
+     * @param timeout the longest wait, real time; zero looks and returns
+     * @return the work; empty when no task came
+     * @throws InterruptedException if this thread is interrupted while it waits; it takes no task along
+     */
+    public Optional<Work> claim(Claim claim, Duration timeout) throws InterruptedException {
+        return manager.claimTask(claim.toJson(), timeout)
+                .map(record -> new Work(manager, new TaskRecord(record), claim.leaseMs()));
+    }
+
+    /**
+     * Takes on a task that was created with a lease: this is how a server that works in its own process gets its dead work
+     * noticed. The lease is renewed until the work ends or is closed.
+     *
+     * @param created the record that the creation gave
+     * @param lease the length of the lease, as the creation had it
+     * @return the work
+     * @throws IllegalArgumentException if the record has no lease of this caller: it was not created with one, or by an earlier
+     *     call with the same operation id
+     */
+    public Work work(TaskRecord created, Duration lease) {
+        return new Work(manager, created, Background.millis(lease));
+    }
+
+    /**
+     * Starts a worker: it claims tasks and hands them to a handler, on platform threads of its own.
+     *
+     * @param claim which work is wanted
+     * @param concurrency the most handlers at once, 1 or more
+     * @param handler does the work
+     * @return the worker, which works until it is stopped
+     */
+    public Worker worker(Claim claim, int concurrency, WorkHandler handler) {
+        return worker(claim, concurrency, Background.unbounded("taskhold-handler"), handler);
+    }
+
+    /**
+     * Starts a worker on queues: it claims tasks under leases of 30 seconds and hands them to a handler, on platform threads of its
+     * own.
+     *
+     * @param queues 1 to 64 queues, in strict order of preference
+     * @param concurrency the most handlers at once, 1 or more
+     * @param handler does the work
+     * @return the worker, which works until it is stopped
+     */
+    public Worker worker(List<String> queues, int concurrency, WorkHandler handler) {
+        return worker(Claim.from(queues), concurrency, handler);
+    }
+
+    /**
+     * Starts a worker whose handlers run on an executor, on Java 21 and later for example
+     * {@code Executors.newVirtualThreadPerTaskExecutor()}. Closing the executor stays its owner's.
+     *
+     * @param claim which work is wanted
+     * @param concurrency the most handlers at once, 1 or more
+     * @param handlers where they run
+     * @param handler does the work
+     * @return the worker, which works until it is stopped
+     */
+    public Worker worker(Claim claim, int concurrency, Executor handlers, WorkHandler handler) {
+        return new Worker(manager, claim, concurrency, handlers, handler);
     }
 
     // For operators.

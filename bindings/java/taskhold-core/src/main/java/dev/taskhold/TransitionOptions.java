@@ -1,6 +1,7 @@
 package dev.taskhold;
 
 import java.util.List;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Conditions of a change of a task, decided in the same atomic step as the change: {@code
@@ -52,6 +53,62 @@ public final class TransitionOptions {
      */
     public TransitionOptions withdrawInputRequests(String... keys) {
         options.texts("withdrawInputRequests", List.of(keys));
+        return this;
+    }
+
+    /**
+     * Names the lease under which a worker acts. A task that was created with a queue or a lease needs it: without it the change
+     * is {@link TaskholdException.InvalidState} ({@code lease_required}), with another than the current one
+     * {@link TaskholdException.Conflict} ({@code lease_lost}).
+     *
+     * @param token the token that the claim gave
+     * @return these options
+     */
+    public TransitionOptions lease(long token) {
+        options.number("lease", token);
+        return this;
+    }
+
+    /**
+     * For operators, in the place of a lease: makes the change whoever holds the task. Marking as working, failing and
+     * cancelling take it.
+     *
+     * @return these options
+     */
+    public TransitionOptions force() {
+        options.bool("force", true);
+        return this;
+    }
+
+    /**
+     * Only for {@link TaskManager#requestTaskInput}: gives the lease up until all answers are there.
+     *
+     * @return these options
+     */
+    public TransitionOptions park() {
+        options.bool("park", true);
+        return this;
+    }
+
+    /**
+     * Only for {@link TaskManager#takeTaskInputResponses}: gives the answers and leaves them there.
+     *
+     * @return these options
+     */
+    public TransitionOptions peek() {
+        options.bool("peek", true);
+        return this;
+    }
+
+    /**
+     * Notes, in the same step, how far the work is: for marking as working, requesting input and taking answers under a lease.
+     *
+     * @param json any JSON; null keeps what was noted
+     * @return these options
+     * @throws TaskholdException.InvalidArgument {@code invalid_json}
+     */
+    public TransitionOptions checkpoint(@Nullable String json) {
+        options.json("checkpoint", json);
         return this;
     }
 

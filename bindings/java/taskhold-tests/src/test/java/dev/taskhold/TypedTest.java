@@ -20,7 +20,7 @@ import org.junit.jupiter.api.Test;
 
 /** What the library gives out, as objects: they say what the texts say. */
 class TypedTest {
-    private static final Caller ALICE = Caller.at("/mcp").as("alice");
+    private static final Caller ALICE = Caller.at("/mcp").withPartition("alice");
     private static final Instant START = Instant.parse("2026-01-31T12:00:00.007Z");
 
     @Test
@@ -45,7 +45,7 @@ class TypedTest {
             assertEquals(Duration.ofSeconds(3), task.pollInterval());
             assertEquals(Map.of(), task.inputRequests());
             assertEquals(1, record.revision());
-            assertEquals(ALICE, record.owner());
+            assertEquals(ALICE, record.caller());
             assertEquals(Optional.of("{\"a\": [1.0, \"}\\\"\"]}"), record.origin());
             assertEquals(Optional.of("{\"k\":1}"), record.metadata());
             assertEquals(Optional.of(List.of("roots/list", "elicitation/form")), record.declaredInputRequests());
@@ -88,11 +88,11 @@ class TypedTest {
             assertEquals(START.plusSeconds(1), record.task().lastUpdatedAt());
             assertEquals("TaskRecord[COMPLETED, revision " + record.revision() + "]", record.toString());
             assertEquals(Optional.of(record), tasks.findAuthorized(ALICE, id));
-            assertEquals(Optional.empty(), tasks.findAuthorized(ALICE.as(null), id));
+            assertEquals(Optional.empty(), tasks.findAuthorized(ALICE.withPartition(null), id));
             assertEquals(record.revision(), tasks.render(ALICE, id, Rendering.GET_RESULT).revision());
 
             TaskRecord failed = tasks.create(TaskCreation.of(Caller.at(""), "1"));
-            assertTrue(failed.owner().partition().isAnonymous());
+            assertTrue(failed.caller().partition().isAnonymous());
             assertEquals(Optional.empty(), failed.declaredInputRequests());
             failed = tasks.fail(failed.taskId(), Failure.of(-32603, "It \"broke\"").withData("[1]"));
             assertEquals(new Failure(-32603, "It \"broke\"", Optional.of("[1]")), failed.task().error().orElseThrow());
@@ -139,7 +139,7 @@ class TypedTest {
             Session made = sessions.create(ALICE.endpoint(), mine).orElseThrow();
             assertEquals(Optional.empty(), sessions.create(ALICE.endpoint()));
             assertEquals("mine", made.sessionId());
-            assertEquals(ALICE, made.owner());
+            assertEquals(ALICE, made.caller());
             assertFalse(made.isInitialized());
             assertEquals(Optional.empty(), made.protocolVersion());
             assertEquals(Optional.of("{}"), made.sessionContext());
@@ -279,7 +279,7 @@ class TypedTest {
                         .metadata(metadata));
                 assertEquals(Optional.of(origin), record.origin());
                 assertEquals(Optional.of(metadata), record.metadata());
-                assertEquals(partition, record.owner().partition());
+                assertEquals(partition, record.caller().partition());
                 assertEquals(Json.get(record.json(), "/task"), Optional.of(record.task().json()));
                 record = tasks.complete(record.taskId(), origin);
                 assertEquals(Optional.of(origin), record.task().result());
@@ -320,7 +320,7 @@ class TypedTest {
     void objectsAreWrittenWithoutEscapingByHand() {
         assertEquals(
                 "{\"a\\\"\":\"x\\ny\",\"b\":1,\"c\":true,\"d\":[\"\\\\\"],\"e\":[1, 2]}",
-                Json.object()
+                Json.writer()
                         .text("a\"", "x\ny")
                         .number("b", 1)
                         .bool("c", true)

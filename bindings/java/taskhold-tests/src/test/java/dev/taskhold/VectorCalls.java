@@ -93,6 +93,10 @@ final class VectorCalls {
             case "manager_wait_task" -> Output.text(m.waitTask(
                     a.text("task_id"), a.number("seen_revision"), Duration.ofMillis(a.number("timeout_ms"))));
             case "manager_list_tasks" -> Output.text(m.listTasks(a.optional("params")));
+            case "manager_claim_task" -> Output.text(
+                    m.claimTask(a.text("claim"), Duration.ofMillis(a.number("timeout_ms"))));
+            case "manager_renew_leases" -> Output.text(m.renewLeases(a.text("renewals")));
+            case "manager_release_task" -> Output.text(m.releaseTask(a.text("task_id"), a.optional("options")));
             case "manager_find_authorized_task" -> Output.text(
                     m.findAuthorizedTask(a.text("endpoint"), a.optional("partition"), a.text("task_id")));
             case "manager_update_task" -> Output.text(m.updateTask(

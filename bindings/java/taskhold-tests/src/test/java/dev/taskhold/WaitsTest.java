@@ -29,7 +29,7 @@ class WaitsTest {
     }
 
     /** Virtual threads where there are any, else platform threads. */
-    private static ExecutorService manyThreads() throws ReflectiveOperationException {
+    static ExecutorService manyThreads() throws ReflectiveOperationException {
         return Runtime.version().feature() < 21
                 ? Executors.newCachedThreadPool()
                 : (ExecutorService) Executors.class.getMethod("newVirtualThreadPerTaskExecutor").invoke(null);

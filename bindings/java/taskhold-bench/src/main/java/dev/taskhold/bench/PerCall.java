@@ -2,8 +2,12 @@ package dev.taskhold.bench;
 
 import dev.taskhold.Json;
 import dev.taskhold.TaskCreation;
+import dev.taskhold.TaskId;
 import dev.taskhold.TaskManager;
+import dev.taskhold.TaskRecord;
+import dev.taskhold.TaskStatus;
 import dev.taskhold.Taskhold;
+import dev.taskhold.Tasks;
 import java.util.Optional;
 import java.util.concurrent.TimeUnit;
 import org.openjdk.jmh.annotations.Benchmark;
@@ -40,7 +44,9 @@ public class PerCall {
 
     private TaskManager manager = TaskManager.builder().open();
     private SweepingManager reference = new SweepingManager();
+    private Tasks typed = Tasks.over(manager);
     private final String[] ids = new String[HOT];
+    private final TaskId[] typedIds = new TaskId[HOT];
     private final String[] referenceIds = new String[HOT];
     private int turn;
 
@@ -49,10 +55,12 @@ public class PerCall {
     public void fill() {
         manager.close();
         manager = TaskManager.builder().maximumRetainedTasks(tasks).open();
+        typed = Tasks.over(manager);
         String creation = TaskCreation.at("/mcp", Json.quote("x".repeat(500))).toJson();
         for (int at = 0; at < tasks; at++) {
             String id = Json.get(manager.createTask(creation), "/task/taskId").orElseThrow();
             ids[at % HOT] = id;
+            typedIds[at % HOT] = TaskId.of(id);
             referenceIds[at % HOT] = reference.fill(creation);
         }
     }
@@ -86,6 +94,36 @@ public class PerCall {
     @Benchmark
     public Optional<String> find() {
         return manager.findTask(ids[next()]);
+    }
+
+    /**
+     * Finds a task as an object.
+     *
+     * @return its record
+     */
+    @Benchmark
+    public Optional<TaskRecord> findObject() {
+        return typed.find(typedIds[next()]);
+    }
+
+    /**
+     * Finds a task as an object and looks into it.
+     *
+     * @return its status
+     */
+    @Benchmark
+    public TaskStatus findStatus() {
+        return typed.find(typedIds[next()]).orElseThrow().status();
+    }
+
+    /**
+     * Finds a task and reads its status without an object.
+     *
+     * @return its status
+     */
+    @Benchmark
+    public Optional<String> findStatusByPointer() {
+        return Json.get(manager.findTask(ids[next()]).orElseThrow(), "/task/status");
     }
 
     /**

@@ -186,6 +186,24 @@ public interface Abi {
     int taskhold_manager_list_tasks(long manager, byte @Nullable [] params, long[] outPage, long[] outError);
 
     /**
+     * Claims a task that was created with a {@code queue}: of the first of these queues that has one, the task
+     * that became available first.
+     */
+    int taskhold_manager_claim_task(
+            long manager, byte @Nullable [] claim, int timeoutMs, long[] outRecord, long[] outError);
+
+    /**
+     * Renews leases: sets the end of each to {@code leaseMs} from now, also to an earlier time.
+     */
+    int taskhold_manager_renew_leases(long manager, byte @Nullable [] renewals, long[] outOutcome, long[] outError);
+
+    /**
+     * Gives a held task back to its queue.
+     */
+    int taskhold_manager_release_task(
+            long manager, byte @Nullable [] taskId, byte @Nullable [] options, long[] outRecord, long[] outError);
+
+    /**
      * Finds a task that the caller may see.
      */
     int taskhold_manager_find_authorized_task(

@@ -45,6 +45,9 @@ final class FfmAbi implements Abi {
     private static final MethodHandle MANAGER_IS_TASK_CANCELATION_REQUESTED = bind("taskhold_manager_is_task_cancelation_requested");
     private static final MethodHandle MANAGER_WAIT_TASK = bind("taskhold_manager_wait_task");
     private static final MethodHandle MANAGER_LIST_TASKS = bind("taskhold_manager_list_tasks");
+    private static final MethodHandle MANAGER_CLAIM_TASK = bind("taskhold_manager_claim_task");
+    private static final MethodHandle MANAGER_RENEW_LEASES = bind("taskhold_manager_renew_leases");
+    private static final MethodHandle MANAGER_RELEASE_TASK = bind("taskhold_manager_release_task");
     private static final MethodHandle MANAGER_FIND_AUTHORIZED_TASK = bind("taskhold_manager_find_authorized_task");
     private static final MethodHandle MANAGER_UPDATE_TASK = bind("taskhold_manager_update_task");
     private static final MethodHandle MANAGER_REQUEST_TASK_CANCELATION = bind("taskhold_manager_request_task_cancelation");
@@ -301,6 +304,30 @@ final class FfmAbi implements Abi {
     public int taskhold_manager_list_tasks(
             long manager, byte @Nullable [] params, long[] outPage, long[] outError) {
         return call(MANAGER_LIST_TASKS, manager, texts(params), outPage, outError);
+    }
+
+    @Override
+    public int taskhold_manager_claim_task(
+            long manager, byte @Nullable [] claim, int timeoutMs, long[] outRecord, long[] outError) {
+        try (Frame frame = new Frame()) {
+            int status = (int) MANAGER_CLAIM_TASK.invokeExact(
+                    manager, frame.in(claim), timeoutMs, frame.out(outRecord), frame.out(outError));
+            return frame.returned(status);
+        } catch (Throwable failure) {
+            throw unexpected(failure);
+        }
+    }
+
+    @Override
+    public int taskhold_manager_renew_leases(
+            long manager, byte @Nullable [] renewals, long[] outOutcome, long[] outError) {
+        return call(MANAGER_RENEW_LEASES, manager, texts(renewals), outOutcome, outError);
+    }
+
+    @Override
+    public int taskhold_manager_release_task(
+            long manager, byte @Nullable [] taskId, byte @Nullable [] options, long[] outRecord, long[] outError) {
+        return call(MANAGER_RELEASE_TASK, manager, texts(taskId, options), outRecord, outError);
     }
 
     @Override

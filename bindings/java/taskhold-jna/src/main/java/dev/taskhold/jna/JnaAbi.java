@@ -122,6 +122,18 @@ final class JnaAbi implements Abi {
             long manager, byte @Nullable [] params, long[] outPage, long[] outError);
 
     @Override
+    public native int taskhold_manager_claim_task(
+            long manager, byte @Nullable [] claim, int timeoutMs, long[] outRecord, long[] outError);
+
+    @Override
+    public native int taskhold_manager_renew_leases(
+            long manager, byte @Nullable [] renewals, long[] outOutcome, long[] outError);
+
+    @Override
+    public native int taskhold_manager_release_task(
+            long manager, byte @Nullable [] taskId, byte @Nullable [] options, long[] outRecord, long[] outError);
+
+    @Override
     public native int taskhold_manager_find_authorized_task(
             long manager, byte @Nullable [] endpoint, byte @Nullable [] partition, byte @Nullable [] taskId,
             long[] outRecord, long[] outError);
