@@ -1,8 +1,12 @@
 //! Text on its way to the host. A [`Text`] keeps room for the block header that `ffi` writes before it hands
-//! the bytes out, so that a rendered document reaches the host without another copy.
+//! the bytes out, so that a rendered document reaches the host without another copy. Where there is no memory for a
+//! text it is cut short and says so when it is handed out or stored: appending cannot fail.
 
 #![forbid(unsafe_code)]
 
+use std::sync::Arc;
+
+use crate::error::{Error, Reason, Result};
 use crate::time::TIMESTAMP_LENGTH;
 
 /// UTF-8 text under construction, with [`Text::HEADER`] unused bytes in front of it. They are bytes, and not a
@@ -10,6 +14,8 @@ use crate::time::TIMESTAMP_LENGTH;
 #[derive(Debug)]
 pub struct Text {
     block: Vec<u8>,
+    /// Whether something could not be appended because there was no memory for it.
+    is_cut: bool,
 }
 
 impl Text {
@@ -17,21 +23,37 @@ impl Text {
     pub(crate) const HEADER: usize = 16;
 
     /// An empty text with room for `capacity` bytes and the final NUL.
+    #[inline]
     pub fn with_capacity(capacity: usize) -> Self {
-        let mut block = Vec::with_capacity(Self::HEADER + capacity + 1);
-        block.extend_from_slice(&[0; Self::HEADER]);
-        Self { block }
+        let mut this = Self { block: Vec::new(), is_cut: false };
+        // More than any allocation can have is refused there, too.
+        this.is_cut = this.block.try_reserve_exact(capacity.saturating_add(Self::HEADER + 1)).is_err();
+        this.push_bytes(&[0; Self::HEADER]);
+        this
     }
 
     /// Makes room for `additional` bytes more.
+    #[cold]
+    #[inline(never)]
     pub(crate) fn reserve(&mut self, additional: usize) {
-        self.block.reserve(additional);
+        self.is_cut = self.is_cut || self.block.try_reserve(additional).is_err();
+    }
+
+    #[inline]
+    fn push_bytes(&mut self, bytes: &[u8]) {
+        if self.block.capacity() - self.block.len() < bytes.len() {
+            self.reserve(bytes.len());
+            if self.is_cut {
+                return;
+            }
+        }
+        self.block.extend_from_slice(bytes);
     }
 
     /// Appends `text` as it is.
     #[inline]
     pub fn push_str(&mut self, text: &str) {
-        self.block.extend_from_slice(text.as_bytes());
+        self.push_bytes(text.as_bytes());
     }
 
     /// Appends one integer in decimal digits.
@@ -43,33 +65,13 @@ impl Text {
     /// Appends a timestamp as [`crate::time::format_timestamp`] gives it.
     #[inline]
     pub fn push_timestamp(&mut self, timestamp: &[u8; TIMESTAMP_LENGTH]) {
-        self.block.extend_from_slice(timestamp);
+        self.push_bytes(timestamp);
     }
 
     /// Appends `text` as a JSON string, quotes included.
     pub fn push_json_string(&mut self, text: &str) {
-        self.push_str("\"");
-        let mut rest = text;
-        // Every escaped character is one byte long, so the cuts are at character boundaries.
-        while let Some(at) = rest.bytes().position(|byte| byte < 0x20 || byte == b'"' || byte == b'\\') {
-            self.push_str(&rest[..at]);
-            match rest.as_bytes()[at] {
-                b'"' => self.push_str("\\\""),
-                b'\\' => self.push_str("\\\\"),
-                b'\n' => self.push_str("\\n"),
-                b'\r' => self.push_str("\\r"),
-                b'\t' => self.push_str("\\t"),
-                control => {
-                    self.push_str("\\u00");
-                    for digit in [control >> 4, control & 15] {
-                        self.block.push(b"0123456789abcdef"[usize::from(digit)]);
-                    }
-                }
-            }
-            rest = &rest[at + 1..];
-        }
-        self.push_str(rest);
-        self.push_str("\"");
+        // Appending does not fail, and neither does writing a string.
+        let _ = serde_json::to_writer(&mut *self, text);
     }
 
     /// Appends `text` as a JSON string, or `null`.
@@ -80,19 +82,43 @@ impl Text {
         }
     }
 
+    /// Refuses a text that there was no memory for.
+    #[inline]
+    pub fn check(self) -> Result<Self> {
+        if self.is_cut { Err(no_room()) } else { Ok(self) }
+    }
+
     /// Length in bytes.
     pub(crate) fn len(&self) -> usize {
-        self.block.len() - Self::HEADER
+        self.block.len().saturating_sub(Self::HEADER)
     }
 
     /// The text so far. What was appended was UTF-8, and this makes sure of it.
     pub fn as_str(&self) -> &str {
-        simdutf8::basic::from_utf8(&self.block[Self::HEADER..]).unwrap_or_default()
+        self.block
+            .get(Self::HEADER..)
+            .and_then(|text| simdutf8::basic::from_utf8(text).ok())
+            .unwrap_or_default()
     }
 
-    /// The whole block: header room, then the text.
-    pub(crate) fn into_block(self) -> Vec<u8> {
-        self.block
+    /// The whole block: header room, the text, a NUL.
+    #[inline]
+    pub(crate) fn into_block(mut self) -> Result<Vec<u8>> {
+        self.push_bytes(b"\0");
+        Ok(self.check()?.block)
+    }
+}
+
+/// For [`serde_json`], which writes nothing but UTF-8.
+impl std::io::Write for Text {
+    #[inline]
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.push_bytes(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
     }
 }
 
@@ -102,4 +128,32 @@ impl From<&str> for Text {
         this.push_str(text);
         this
     }
+}
+
+/// From this size on a buffer is reserved so that the want of memory is an error and not the end of the process.
+pub(crate) const LARGE_BYTES: usize = 64 * 1024;
+
+/// A copy of `text` to be shared. Nothing stable makes an [`Arc`] in a way that may fail, so that room for a large
+/// one is asked for first.
+#[inline]
+pub(crate) fn to_shared(text: &str) -> Result<Arc<str>> {
+    check_room(text.len())?;
+    Ok(text.into())
+}
+
+/// Refuses a large buffer that there is no memory for, where what makes the buffer cannot fail.
+#[inline]
+pub(crate) fn check_room(bytes: usize) -> Result<()> {
+    if bytes >= LARGE_BYTES { try_room(bytes) } else { Ok(()) }
+}
+
+#[cold]
+fn try_room(bytes: usize) -> Result<()> {
+    Vec::<u8>::new().try_reserve_exact(bytes.saturating_add(64)).map_err(|_| no_room())
+}
+
+/// The refusal where there is no memory for a buffer.
+#[cold]
+pub(crate) fn no_room() -> Error {
+    Error::new(Reason::SystemResource, "there is no memory for a buffer of this size")
 }

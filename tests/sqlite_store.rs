@@ -51,8 +51,12 @@ fn records_outlive_the_store_byte_for_byte() {
         let tasks = TaskManager::open(&store, None).unwrap();
         let id = create(&tasks);
         let request = r#"{"k\u0031": {"method": "roots/list"}}"#;
-        let record =
-            tasks.request_task_input(&id, request, Some("why?"), None).unwrap().to_text().as_str().to_owned();
+        let record = tasks
+            .request_task_input(&id, request, Some("why?"), None)
+            .unwrap()
+            .into_text()
+            .as_str()
+            .to_owned();
         let sessions = SessionStore::open(&store, None).unwrap();
         let session = sessions.create("/mcp", Some(r#"{"sessionId": "s"}"#)).unwrap().unwrap();
         StateProvider::open(&store, None).unwrap().save_task(Some("o"), task, None).unwrap();
@@ -390,7 +394,7 @@ fn a_step_of_the_clock_moves_ages_and_breaks_nothing() {
     let tasks = tasks.unwrap();
     let id = create(&tasks);
     clock.step_wall(-HOUR_MS).unwrap();
-    let record = json(tasks.mark_task_working(&id, None, None).unwrap().to_text().as_str());
+    let record = json(tasks.mark_task_working(&id, None, None).unwrap().into_text().as_str());
     assert_eq!(record["task"]["lastUpdatedAt"], record["task"]["createdAt"], "never goes back");
     create(&tasks);
     assert_eq!(tasks.create_task(CREATION).unwrap_err().reason(), Reason::CapacityExhausted);

@@ -35,7 +35,7 @@ use crate::fault;
 use crate::options::{check_identifier, check_name};
 use crate::store::{A2aRow, A2aTable, Appended, Change, Claim, Store, corrupt_row};
 use crate::sync::atomic::{AtomicBool, Ordering};
-use crate::text::Text;
+use crate::text::{Text, to_shared};
 
 /// A state provider. Every method may be called from any number of threads; names, arguments and outcomes are
 /// those of `taskhold_state_provider_*` in the header.
@@ -76,7 +76,7 @@ impl StateProvider {
             context_id: document.context_id.as_deref(),
             state: &document.state,
             status_timestamp_ms: document.status_timestamp_ms,
-            task: Arc::from(document.text),
+            task: to_shared(document.text)?,
             history: document.history.map(Arc::new),
             artifacts: document.artifacts.map(Arc::new),
             expected_revision: save_options.expected_revision,

@@ -72,26 +72,26 @@ impl<T: Cleared> Out<T> {
 impl Out<*mut c_char> {
     /// Hands `text` out, if the host wants it.
     #[inline]
-    pub(super) fn give(self, text: Text) {
+    pub(super) fn give(self, text: Text) -> Result<()> {
         if self.is_wanted() {
-            self.set(hand_out(text));
+            self.set(hand_out(text)?);
         }
+        Ok(())
     }
 
     /// Hands out what `text` gives, if the host wants it.
     #[inline]
-    pub(super) fn give_with(self, text: impl FnOnce() -> Text) {
+    pub(super) fn give_with(self, text: impl FnOnce() -> Text) -> Result<()> {
         if self.is_wanted() {
-            self.set(hand_out(text()));
+            self.set(hand_out(text())?);
         }
+        Ok(())
     }
 
     /// Hands `text` out, if there is one; else the out-parameter stays NULL.
     #[inline]
-    pub(super) fn give_optional(self, text: Option<Text>) {
-        if let Some(text) = text {
-            self.give(text);
-        }
+    pub(super) fn give_optional(self, text: Option<Text>) -> Result<()> {
+        text.map_or(Ok(()), |text| self.give(text))
     }
 }
 

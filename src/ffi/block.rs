@@ -5,6 +5,7 @@
 use std::ffi::c_char;
 use std::mem::ManuallyDrop;
 
+use crate::error::Result;
 use crate::text::Text;
 
 /// Bytes of the capacity at the front of the header. The rest of it keeps the text aligned.
@@ -14,14 +15,13 @@ const _: () = assert!(CAPACITY_BYTES <= Text::HEADER);
 
 /// Turns `text` into a NUL-terminated string that [`take_back`] frees. The text holds no U+0000: JSON escapes it,
 /// and whoever hands out a decoded string refuses it first.
-pub(super) fn hand_out(text: Text) -> *mut c_char {
-    let mut block = text.into_block();
-    block.push(0);
-    let mut block = ManuallyDrop::new(block);
+#[inline]
+pub(super) fn hand_out(text: Text) -> Result<*mut c_char> {
+    let mut block = ManuallyDrop::new(text.into_block()?);
     let capacity = block.capacity();
     block[..CAPACITY_BYTES].copy_from_slice(&capacity.to_ne_bytes());
     // SAFETY: a block begins with `Text::HEADER` bytes, so the result is inside it.
-    unsafe { block.as_mut_ptr().add(Text::HEADER) }.cast()
+    Ok(unsafe { block.as_mut_ptr().add(Text::HEADER) }.cast())
 }
 
 /// Frees a string.

@@ -97,7 +97,7 @@ pub unsafe extern "C" fn taskhold_events_next(
     guard("taskhold_events_next", error, || {
         let events = handle::get(events)?;
         event.require("out_event")?;
-        event.give(events.next(timeout(timeout_ms))?);
+        event.give(events.next(timeout(timeout_ms))?)?;
         Ok(())
     })
 }

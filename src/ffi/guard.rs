@@ -59,8 +59,9 @@ fn refuse(out_error: Out<*mut c_char>, error: &Error) -> taskhold_status {
     // Formatting an error must not be the thing that brings the host down.
     let reported = catch_unwind(AssertUnwindSafe(|| {
         let status = error.status().code();
-        if out_error.is_wanted() {
-            out_error.give(error_object(error));
+        if out_error.is_wanted() && out_error.give(error_object(error)).is_err() {
+            // The ready response was too large: the error itself is small.
+            let _ = out_error.give(error_object(&Error::new(error.reason(), error.message())));
         }
         status
     }));

@@ -14,7 +14,7 @@ use crate::options::{MAXIMUM_DURATION_MS, MAXIMUM_NAME_BYTES};
 use crate::session::SessionStore;
 use crate::store::Store;
 use crate::task::{self, TaskManager};
-use crate::text::Text;
+use crate::text::{Text, check_room};
 
 /// The version of the functions, types and constants of this header. Compare it with taskhold_abi_version()
 /// when the library is loaded at run time.
@@ -74,7 +74,7 @@ pub unsafe extern "C" fn taskhold_describe(
     let (json, error) = unsafe { (Out::clear(out_json), Out::clear(out_error)) };
     guard("taskhold_describe", error, || {
         json.require("out_json")?;
-        json.give(describe()?);
+        json.give(describe()?)?;
         Ok(())
     })
 }
@@ -141,13 +141,14 @@ pub unsafe extern "C" fn taskhold_json_get(
         // SAFETY: strings are NULL or NUL-terminated and stay until the function returns (header, "Strings").
         let (json, pointer) = unsafe { (text("json", json)?, text("pointer", pointer)?) };
         value.require("out_value")?;
-        value.give_optional(json_value(json, pointer)?);
+        value.give_optional(json_value(json, pointer)?)?;
         Ok(())
     })
 }
 
 fn json_value(json: &str, pointer: &str) -> Result<Option<Text>> {
     let Some(value) = json::parse_given_out(json)?.pointer(pointer)? else { return Ok(None) };
+    check_room(value.text().len())?;
     let Some(string) = value.as_str() else { return Ok(Some(Text::from(value.text()))) };
     if string.contains('\0') {
         return Err(Error::new(Reason::EmbeddedNul, "the string holds U+0000; ask for its parent"));

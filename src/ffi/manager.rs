@@ -103,7 +103,7 @@ pub unsafe extern "C" fn taskhold_manager_options(
     guard("taskhold_manager_options", error, || {
         let manager = handle::get(manager)?;
         options.require("out_options")?;
-        options.give(manager.options());
+        options.give(manager.options())?;
         Ok(())
     })
 }

@@ -56,7 +56,7 @@ pub unsafe extern "C" fn taskhold_manager_find_authorized_task(
         let (endpoint, partition, task_id) = unsafe {
             (text("endpoint", endpoint)?, optional_text("partition", partition)?, text("task_id", task_id)?)
         };
-        record.give_optional(manager.find_authorized_task(endpoint, partition, task_id)?);
+        record.give_optional(manager.find_authorized_task(endpoint, partition, task_id)?)?;
         Ok(())
     })
 }
@@ -106,7 +106,7 @@ pub unsafe extern "C" fn taskhold_manager_update_task(
                 optional_text("options", options)?,
             )
         };
-        outcome.give(manager.update_task(endpoint, partition, task_id, input_responses, options)?);
+        outcome.give(manager.update_task(endpoint, partition, task_id, input_responses, options)?)?;
         Ok(())
     })
 }
@@ -191,7 +191,7 @@ pub unsafe extern "C" fn taskhold_manager_render_task(
         json.require("out_json")?;
         let rendering = rendering_of(rendering)?;
         let (text, shown) = manager.render_task(endpoint, partition, task_id, rendering, options)?;
-        json.give(text);
+        json.give(text)?;
         revision.set(shown);
         Ok(())
     })
@@ -246,7 +246,12 @@ pub unsafe extern "C" fn taskhold_manager_handle_request(
             )
         };
         response.require("out_response")?;
-        response.give_optional(manager.handle_request(endpoint, partition, client_capabilities, request)?);
+        response.give_optional(manager.handle_request(
+            endpoint,
+            partition,
+            client_capabilities,
+            request,
+        )?)?;
         Ok(())
     })
 }

@@ -53,7 +53,7 @@ pub unsafe extern "C" fn taskhold_manager_claim_task(
         let claim = unsafe { text("claim", claim) }?;
         record.require("out_record")?;
         let claimed = manager.claim_task(claim, timeout(timeout_ms))?;
-        record.give_optional(claimed.map(|claimed| claimed.to_text()));
+        record.give_optional(claimed.map(crate::task::Record::into_text))?;
         Ok(())
     })
 }
@@ -87,7 +87,7 @@ pub unsafe extern "C" fn taskhold_manager_renew_leases(
         let manager = handle::get(manager)?;
         // SAFETY: strings are NULL or NUL-terminated and stay until the function returns (header, "Strings").
         let renewals = unsafe { text("renewals", renewals) }?;
-        outcome.give(manager.renew_leases(renewals)?);
+        outcome.give(manager.renew_leases(renewals)?)?;
         Ok(())
     })
 }
@@ -125,7 +125,7 @@ pub unsafe extern "C" fn taskhold_manager_release_task(
         // SAFETY: strings are NULL or NUL-terminated and stay until the function returns (header, "Strings").
         let (task_id, options) = unsafe { (text("task_id", task_id)?, optional_text("options", options)?) };
         let released = manager.release_task(task_id, options)?;
-        record.give_with(|| released.to_text());
+        record.give_with(|| released.into_text())?;
         Ok(())
     })
 }

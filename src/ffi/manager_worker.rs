@@ -56,7 +56,7 @@ pub unsafe extern "C" fn taskhold_manager_create_task(
         let manager = handle::get(manager)?;
         // SAFETY: strings are NULL or NUL-terminated and stay until the function returns (header, "Strings").
         let creation = unsafe { text("creation", creation) }?;
-        record.give(manager.create_task(creation)?);
+        record.give(manager.create_task(creation)?)?;
         Ok(())
     })
 }
@@ -83,7 +83,7 @@ pub unsafe extern "C" fn taskhold_manager_find_task(
         let manager = handle::get(manager)?;
         // SAFETY: strings are NULL or NUL-terminated and stay until the function returns (header, "Strings").
         let task_id = unsafe { text("task_id", task_id) }?;
-        record.give_optional(manager.find_task(task_id)?);
+        record.give_optional(manager.find_task(task_id)?)?;
         Ok(())
     })
 }
@@ -135,7 +135,7 @@ pub unsafe extern "C" fn taskhold_manager_mark_task_working(
             )
         };
         let changed = manager.mark_task_working(task_id, status_message, options)?;
-        record.give_with(|| changed.to_text());
+        record.give_with(|| changed.into_text())?;
         Ok(())
     })
 }
@@ -187,7 +187,7 @@ pub unsafe extern "C" fn taskhold_manager_request_task_input(
             )
         };
         let changed = manager.request_task_input(task_id, input_requests, status_message, options)?;
-        record.give_with(|| changed.to_text());
+        record.give_with(|| changed.into_text())?;
         Ok(())
     })
 }
@@ -233,7 +233,7 @@ pub unsafe extern "C" fn taskhold_manager_complete_task(
             )
         };
         let changed = manager.complete_task(task_id, result, status_message, options)?;
-        record.give_with(|| changed.to_text());
+        record.give_with(|| changed.into_text())?;
         Ok(())
     })
 }
@@ -275,7 +275,7 @@ pub unsafe extern "C" fn taskhold_manager_fail_task(
             )
         };
         let changed = manager.fail_task(task_id, failure, status_message, options)?;
-        record.give_with(|| changed.to_text());
+        record.give_with(|| changed.into_text())?;
         Ok(())
     })
 }
@@ -315,7 +315,7 @@ pub unsafe extern "C" fn taskhold_manager_cancel_task(
             )
         };
         let changed = manager.cancel_task(task_id, status_message, options)?;
-        record.give_with(|| changed.to_text());
+        record.give_with(|| changed.into_text())?;
         Ok(())
     })
 }
@@ -351,7 +351,7 @@ pub unsafe extern "C" fn taskhold_manager_take_task_input_responses(
         // SAFETY: strings are NULL or NUL-terminated and stay until the function returns (header, "Strings").
         let (task_id, options) = unsafe { (text("task_id", task_id)?, optional_text("options", options)?) };
         responses.require("out_responses")?;
-        responses.give(manager.take_task_input_responses(task_id, options)?);
+        responses.give(manager.take_task_input_responses(task_id, options)?)?;
         Ok(())
     })
 }
@@ -412,7 +412,7 @@ pub unsafe extern "C" fn taskhold_manager_wait_task(
         let manager = handle::get(manager)?;
         // SAFETY: strings are NULL or NUL-terminated and stay until the function returns (header, "Strings").
         let task_id = unsafe { text("task_id", task_id) }?;
-        record.give(manager.wait_task(task_id, seen_revision, timeout(timeout_ms))?);
+        record.give(manager.wait_task(task_id, seen_revision, timeout(timeout_ms))?)?;
         Ok(())
     })
 }
@@ -449,7 +449,7 @@ pub unsafe extern "C" fn taskhold_manager_list_tasks(
         // SAFETY: strings are NULL or NUL-terminated and stay until the function returns (header, "Strings").
         let params = unsafe { optional_text("params", params) }?;
         page.require("out_page")?;
-        page.give(manager.list_tasks(params)?);
+        page.give(manager.list_tasks(params)?)?;
         Ok(())
     })
 }

@@ -94,7 +94,7 @@ pub unsafe extern "C" fn taskhold_session_store_options(
     guard("taskhold_session_store_options", error, || {
         let sessions = handle::get(sessions)?;
         options.require("out_options")?;
-        options.give(sessions.options());
+        options.give(sessions.options())?;
         Ok(())
     })
 }
@@ -141,7 +141,7 @@ pub unsafe extern "C" fn taskhold_session_store_create(
         // SAFETY: strings are NULL or NUL-terminated and stay until the function returns (header, "Strings").
         let (endpoint, creation) =
             unsafe { (text("endpoint", endpoint)?, optional_text("creation", creation)?) };
-        session.give_optional(sessions.create(endpoint, creation)?);
+        session.give_optional(sessions.create(endpoint, creation)?)?;
         Ok(())
     })
 }
@@ -167,7 +167,7 @@ pub unsafe extern "C" fn taskhold_session_store_find_by_session_id(
         let sessions = handle::get(sessions)?;
         // SAFETY: strings are NULL or NUL-terminated and stay until the function returns (header, "Strings").
         let session_id = unsafe { text("session_id", session_id) }?;
-        session.give_optional(sessions.find_by_session_id(session_id)?);
+        session.give_optional(sessions.find_by_session_id(session_id)?)?;
         Ok(())
     })
 }
@@ -204,7 +204,7 @@ pub unsafe extern "C" fn taskhold_session_store_find_authorized_session(
                 text("session_id", session_id)?,
             )
         };
-        session.give_optional(sessions.find_authorized_session(endpoint, partition, session_id)?);
+        session.give_optional(sessions.find_authorized_session(endpoint, partition, session_id)?)?;
         Ok(())
     })
 }
@@ -339,7 +339,7 @@ pub unsafe extern "C" fn taskhold_session_store_take_expired(
     guard("taskhold_session_store_take_expired", error, || {
         let sessions = handle::get(sessions)?;
         expired.require("out_sessions")?;
-        expired.give(sessions.take_expired()?);
+        expired.give(sessions.take_expired()?)?;
         Ok(())
     })
 }

@@ -104,7 +104,7 @@ pub unsafe extern "C" fn taskhold_state_provider_options(
     guard("taskhold_state_provider_options", error, || {
         let provider = handle::get(provider)?;
         options.require("out_options")?;
-        options.give(provider.options());
+        options.give(provider.options())?;
         Ok(())
     })
 }
@@ -206,7 +206,7 @@ pub unsafe extern "C" fn taskhold_state_provider_get_task(
             (optional_text("owner", owner)?, text("task_id", task_id)?, optional_text("params", params)?)
         };
         if let Some((found, shown)) = provider.get_task(owner, task_id, params)? {
-            task.give(found);
+            task.give(found)?;
             revision.set(shown);
         }
         Ok(())
@@ -271,7 +271,7 @@ pub unsafe extern "C" fn taskhold_state_provider_list_tasks(
         // SAFETY: strings are NULL or NUL-terminated and stay until the function returns (header, "Strings").
         let (owner, params) = unsafe { (optional_text("owner", owner)?, optional_text("params", params)?) };
         result.require("out_result")?;
-        result.give(provider.list_tasks(owner, params)?);
+        result.give(provider.list_tasks(owner, params)?)?;
         Ok(())
     })
 }

@@ -42,7 +42,7 @@ pub unsafe extern "C" fn taskhold_state_provider_read_events(
         // SAFETY: strings are NULL or NUL-terminated and stay until the function returns (header, "Strings").
         let (task_id, params) = unsafe { (text("task_id", task_id)?, optional_text("params", params)?) };
         events.require("out_events")?;
-        events.give(provider.read_events(task_id, params)?);
+        events.give(provider.read_events(task_id, params)?)?;
         Ok(())
     })
 }

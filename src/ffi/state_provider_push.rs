@@ -85,7 +85,7 @@ pub unsafe extern "C" fn taskhold_state_provider_list_push_configs(
             (optional_text("owner", owner)?, text("task_id", task_id)?, optional_text("params", params)?)
         };
         configs.require("out_configs")?;
-        configs.give(provider.list_push_configs(owner, task_id, params)?);
+        configs.give(provider.list_push_configs(owner, task_id, params)?)?;
         Ok(())
     })
 }

@@ -92,7 +92,7 @@ pub unsafe extern "C" fn taskhold_store_stats(
     guard("taskhold_store_stats", error, || {
         let store = handle::get(store)?;
         json.require("out_json")?;
-        json.give(store.stats()?);
+        json.give(store.stats()?)?;
         Ok(())
     })
 }
@@ -119,7 +119,7 @@ pub unsafe extern "C" fn taskhold_store_check(
     guard("taskhold_store_check", error, || {
         let store = handle::get(store)?;
         json.require("out_json")?;
-        json.give(store.check()?);
+        json.give(store.check()?)?;
         Ok(())
     })
 }

@@ -33,7 +33,7 @@ mod tests {
     fn a_string_crosses_unchanged_and_is_freed_whatever_the_host_wrote_into_it() {
         for length in [0, 1, 15, 16, 17, 4096] {
             let content = "x".repeat(length);
-            let string = hand_out(Text::from(content.as_str()));
+            let string = hand_out(Text::from(content.as_str())).unwrap();
             // SAFETY: `hand_out` gives a NUL-terminated string.
             assert_eq!(unsafe { CStr::from_ptr(string) }.to_bytes(), content.as_bytes());
             // SAFETY: the string has at least its final NUL, and is freed once.

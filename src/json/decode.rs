@@ -21,8 +21,24 @@ pub(super) fn decodes_to(inside: &str, name: &str) -> bool {
     match inside.len().cmp(&name.len()) {
         std::cmp::Ordering::Less => false,
         std::cmp::Ordering::Equal => inside == name && !inside.contains('\\'),
-        std::cmp::Ordering::Greater => inside.contains('\\') && decode(inside) == name,
+        std::cmp::Ordering::Greater => inside.contains('\\') && characters(inside).eq(name.chars()),
     }
+}
+
+/// Whether the decoded forms are the same, without decoding either.
+pub(super) fn same_decoded(one: &str, other: &str) -> bool {
+    characters(one).eq(characters(other))
+}
+
+/// The characters of the decoded form. Nothing is allocated for them, however long it is.
+fn characters(mut rest: &str) -> impl Iterator<Item = char> {
+    std::iter::from_fn(move || {
+        let first = rest.chars().next()?;
+        let (character, length) =
+            if first == '\\' { escape(rest.as_bytes()) } else { (first, first.len_utf8()) };
+        rest = rest.get(length..).unwrap_or_default();
+        Some(character)
+    })
 }
 
 #[cold]

@@ -5,7 +5,7 @@
 
 use std::borrow::Cow;
 
-use super::decode::decode;
+use super::decode::same_decoded;
 use super::{Kind, Members, Value};
 
 /// Whether the values mean the same: the order of members does not count, strings and keys compare decoded,
@@ -46,7 +46,7 @@ fn same_so_far<'a, 'b>(one: Value<'a>, other: Value<'b>, open: &mut Pairs<'a, 'b
 
 /// Compares two strings whose quotes are still on.
 fn same_string(one: &str, other: &str) -> bool {
-    one == other || ((one.contains('\\') || other.contains('\\')) && decode(one) == decode(other))
+    one == other || ((one.contains('\\') || other.contains('\\')) && same_decoded(one, other))
 }
 
 fn same_elements<'a, 'b>(one: Value<'a>, other: Value<'b>, open: &mut Pairs<'a, 'b>) -> bool {

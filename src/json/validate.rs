@@ -3,10 +3,14 @@
 
 #![forbid(unsafe_code)]
 
+use std::borrow::Cow;
+
 use crate::error::{Error, Reason, Result};
 
-use super::decode::{hex4, is_high_surrogate, is_low_surrogate};
+use super::decode::{decode, hex4, is_high_surrogate, is_low_surrogate};
 use super::keys::Keys;
+use crate::text::check_room;
+
 use super::{JsonMember, MAXIMUM_DEPTH, Value, scan};
 
 /// Levels that this library's own documents add around a payload, at most.
@@ -105,7 +109,7 @@ fn value<'a>(
     visit: &mut impl FnMut(JsonMember<'a>),
 ) -> Result<usize> {
     let bytes = text.as_bytes();
-    let mut keys = Keys::new(text);
+    let mut keys = Keys::default();
     let mut depth = 0;
     let mut open = OpenContainers::default();
     // Where the current member of the outermost object begins.
@@ -126,7 +130,7 @@ fn value<'a>(
                     open.push(is_object);
                     if is_object {
                         keys.open();
-                        let start = key(bytes, at, &mut keys)?;
+                        let start = key(text, at, &mut keys)?;
                         at = start.value;
                         if depth == 1 {
                             member = start;
@@ -158,7 +162,7 @@ fn value<'a>(
                 b',' => {
                     at = scan::skip_space(bytes, at + 1);
                     if in_object {
-                        let start = key(bytes, at, &mut keys)?;
+                        let start = key(text, at, &mut keys)?;
                         at = start.value;
                         if depth == 1 {
                             member = start;
@@ -215,7 +219,8 @@ struct Start {
 
 /// A key with its colon, up to the value.
 #[inline]
-fn key(bytes: &[u8], start: usize, keys: &mut Keys<'_>) -> Result<Start> {
+fn key<'a>(text: &'a str, start: usize, keys: &mut Keys<'a>) -> Result<Start> {
+    let bytes = text.as_bytes();
     if byte(bytes, start) != b'"' {
         return Err(malformed());
     }
@@ -224,7 +229,14 @@ fn key(bytes: &[u8], start: usize, keys: &mut Keys<'_>) -> Result<Start> {
     if escaped {
         at = string_from(bytes, at)? - 1;
     }
-    if !keys.add(start + 1, at, escaped) {
+    let inside = &text[start + 1..at];
+    let name = if escaped {
+        check_room(inside.len())?;
+        decode(inside)
+    } else {
+        Cow::Borrowed(inside)
+    };
+    if !keys.add(name)? {
         return Err(duplicate_key());
     }
     let key_end = at + 1;

@@ -193,6 +193,7 @@ pub(super) fn render_new(creation: &Creation<'_>, created_ms: i64) -> Result<Tex
         .json("sessionContext", creation.context)
         .json("terminatedAt", "null")
         .int("version", 0);
+    let text = text.check()?;
     if text.len() as u64 > DEFAULT_MAXIMUM_PAYLOAD_BYTES {
         return Err(Error::new(Reason::PayloadTooLarge, "the session has more bytes than the limit")
             .with_limit(DEFAULT_MAXIMUM_PAYLOAD_BYTES));

@@ -11,7 +11,7 @@ use super::snapshot::{Snapshot, render_new};
 use crate::clock::{NANOS_PER_MILLI, Now};
 use crate::error::{Error, Reason, Result};
 use crate::store::{Change, SessionRow};
-use crate::text::Text;
+use crate::text::{Text, to_shared};
 
 /// A new, uninitialized session under an id that is free, with its snapshot.
 pub(super) fn create(
@@ -41,7 +41,7 @@ pub(super) fn create(
         idle_timeout_ms: duration(options.idle_timeout_ms),
         initialization_timeout_ms: duration(options.initialization_timeout_ms),
         pins: 0,
-        snapshot: snapshot.as_str().into(),
+        snapshot: to_shared(snapshot.as_str())?,
     };
     Ok((row, snapshot))
 }
@@ -136,7 +136,7 @@ pub(super) fn replace(
         initialized: updated.initialized,
         terminated: updated.terminated,
         version: updated.version,
-        snapshot: updated.value.text().into(),
+        snapshot: to_shared(updated.value.text())?,
         ..row.clone()
     };
     Ok((Change::Put(row), Outcome::Replaced))

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use crate::error::{Error, Reason, Result};
 use crate::json::Value;
-use crate::text::Text;
+use crate::text::{Text, check_room, to_shared};
 use crate::time::{TIMESTAMP_LENGTH, format_timestamp, parse_timestamp};
 
 /// What a task is created with, as it was given.
@@ -74,7 +74,7 @@ impl TaskTexts {
             origin_end: offset(origin_end)?,
             metadata_end: offset(metadata_end)?,
             declared_end: offset(declared_end)?,
-            text: text.as_str().into(),
+            text: to_shared(text.check()?.as_str())?,
         })
     }
 
@@ -83,6 +83,13 @@ impl TaskTexts {
     pub fn with_outcome(&self, outcome: &str) -> Self {
         let given = &self.text[..self.declared_end as usize];
         Self { text: [given, outcome].concat().into(), ..*self }
+    }
+
+    /// [`Self::with_outcome`] that fails where there is no memory for it.
+    pub fn try_with_outcome(&self, outcome: &str) -> Result<Self> {
+        // The texts are put together before they are shared.
+        check_room(2 * (self.declared_end as usize + outcome.len()))?;
+        Ok(self.with_outcome(outcome))
     }
 
     /// Bytes of all texts.

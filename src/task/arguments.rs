@@ -13,6 +13,7 @@ use crate::error::{Error, Reason, Result, invalid};
 use crate::json::{self, DEFAULT_MAXIMUM_PAYLOAD_BYTES, Kind, Value};
 use crate::options::{MAXIMUM_DURATION_MS, Object, check_name};
 use crate::store::{Claim, TaskCreation, TaskRow};
+use crate::text::to_shared;
 
 const TIME_TO_LIVE: &str = "taskTimeToLiveMs";
 
@@ -177,7 +178,7 @@ pub(crate) fn status_message(text: Option<&str>, maximum_bytes: u64) -> Result<O
             Error::new(Reason::EmbeddedNul, "the status message holds U+0000").with_key("status_message")
         );
     }
-    Ok(Some(text.into()))
+    to_shared(text).map(Some)
 }
 
 /// Whether `value` is a number written without fraction and exponent.

@@ -8,6 +8,7 @@ use std::borrow::Cow;
 use crate::error::{Error, Reason, Result};
 use crate::json::{self, Kind, Value};
 use crate::store::Member;
+use crate::text::{no_room, to_shared};
 
 /// The kinds of input request, told apart as declarations and client capabilities do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -124,7 +125,8 @@ pub(crate) fn parse_requests(text: &str, maximum_bytes: u64) -> Result<Vec<Membe
         if InputKind::of_request(member.value).is_none() {
             return Err(refused("a member is not an input request"));
         }
-        requests.push(Member { key: member.raw_key.into(), value: member.value.text().into() });
+        requests.try_reserve(1).map_err(|_| no_room())?;
+        requests.push(Member { key: to_shared(member.raw_key)?, value: to_shared(member.value.text())? });
     }
     if requests.is_empty() {
         return Err(Error::new(Reason::EmptyInputRequests, "the map of input requests is empty")

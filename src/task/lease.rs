@@ -10,6 +10,7 @@ use super::transitions::{Preconditions, changed, ended, updated};
 use crate::clock::Now;
 use crate::error::{Error, Reason, Result};
 use crate::store::{Change, Lease, TaskRow, TaskStatus, Work, WorkOrder};
+use crate::text::to_shared;
 
 /// With what a task fails whose last attempt was given up without saying why.
 const GIVEN_UP: &str = r#"{"code":-32603,"message":"The work on this task did not succeed."}"#;
@@ -182,12 +183,13 @@ pub(crate) fn release(row: &TaskRow, release: &Release<'_>, now: Now) -> Result<
     };
     let has_attempts_left = work.has_attempts_left();
     let backoff_ms = work.order.attempts.backoff_after(work.attempt);
+    let failure = release.failure.map(to_shared).transpose()?;
     let work = with_work(row, |work| {
         if let Some(checkpoint) = &release.checkpoint {
             work.checkpoint = Some(Arc::clone(checkpoint));
         }
-        if let Some(failure) = release.failure {
-            work.last_failure = Some(failure.into());
+        if failure.is_some() {
+            work.last_failure = failure;
         }
     });
     let message = match &release.message {
@@ -200,7 +202,7 @@ pub(crate) fn release(row: &TaskRow, release: &Release<'_>, now: Now) -> Result<
         return Ok(ended(&row, TaskStatus::Cancelled, row.texts.clone(), message, now));
     }
     if release.counts_as_attempt && !has_attempts_left {
-        let texts = row.texts.with_outcome(release.failure.unwrap_or(GIVEN_UP));
+        let texts = row.texts.try_with_outcome(release.failure.unwrap_or(GIVEN_UP))?;
         return Ok(ended(&row, TaskStatus::Failed, texts, message, now));
     }
     let wait_ms = if release.counts_as_attempt { release.delay_ms.max(backoff_ms) } else { release.delay_ms };

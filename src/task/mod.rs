@@ -60,12 +60,21 @@ pub enum Rendering {
 
 /// A task as a transition left it. It is rendered when the text is wanted, with no lock held.
 #[derive(Debug)]
-pub struct Record(TaskRow, Answer);
+pub struct Record {
+    row: TaskRow,
+    answer: Answer,
+    /// Where a large one goes, reserved before the change was made.
+    room: Option<Text>,
+}
 
 impl Record {
+    fn new(row: TaskRow, answer: Answer) -> Self {
+        Self { row, answer, room: None }
+    }
+
     /// The JSON text.
-    pub fn to_text(&self) -> Text {
-        render::answer(&self.0, self.1)
+    pub fn into_text(self) -> Text {
+        render::answer(&self.row, self.answer, self.room)
     }
 }
 
@@ -104,7 +113,7 @@ impl TaskManager {
     pub fn create_task(&self, creation: &str) -> Result<Text> {
         let task = arguments::parse_creation(creation, self.options.maximum_payload_bytes)?;
         if task.work.is_some() {
-            return Ok(self.create_work(&task)?.to_text());
+            return Ok(self.create_work(&task)?.into_text());
         }
         loop {
             let id = TaskId::random()?;
@@ -117,12 +126,13 @@ impl TaskManager {
                     return Ok(Change::Keep);
                 }
                 let row = transitions::create(id, &task, &self.options, now)?;
-                record = Some(Record(row.clone(), Answer::default()));
+                let room = render::reserve_record(&row)?;
+                record = Some(Record { row: row.clone(), answer: Answer::default(), room });
                 Ok(Change::Put(row))
             })?;
             if let Some(record) = record {
                 self.announce_changed(id);
-                return Ok(record.to_text());
+                return Ok(record.into_text());
             }
         }
     }
@@ -208,7 +218,7 @@ impl TaskManager {
         let mut responses = Text::with_capacity(0);
         self.transact(task_id, None, &mut |row, _| {
             let (change, taken) = transitions::take_responses(row, &taking, preconditions)?;
-            responses = taken;
+            responses = taken.check()?;
             Ok(change)
         })?;
         Ok(responses)

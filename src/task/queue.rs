@@ -29,7 +29,7 @@ impl TaskManager {
         self.store_lapses();
         let mut counter = Claiming { manager: self, request: &request };
         let row = self.table.claimers().wait(&request.queues, timeout, &self.closed, &mut counter)?;
-        Ok(row.map(|row| Record(row, Answer { with_token: true, created: None })))
+        Ok(row.map(|row| Record::new(row, Answer { with_token: true, created: None })))
     }
 
     pub fn renew_leases(&self, renewals: &str) -> Result<Text> {
@@ -160,7 +160,7 @@ impl TaskManager {
                 with_token: created && hold.is_some(),
                 created: order.operation_id.is_some().then_some(created),
             };
-            return Ok(Record(row, answer));
+            return Ok(Record::new(row, answer));
         }
     }
 }

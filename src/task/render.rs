@@ -7,9 +7,10 @@ mod work;
 
 pub(crate) use self::work::Answer;
 use super::Rendering;
+use crate::error::Result;
 use crate::json::{ObjectWriter, Value};
 use crate::store::{Member, TaskRow, TaskStatus};
-use crate::text::Text;
+use crate::text::{LARGE_BYTES, Text};
 use crate::time::format_timestamp;
 
 const SUBSCRIPTION_ID: &str = "io.modelcontextprotocol/subscriptionId";
@@ -113,13 +114,21 @@ pub(crate) fn object(members: &[Member]) -> Text {
 
 /// The record, for trusted readers.
 pub(crate) fn record(row: &TaskRow) -> Text {
-    answer(row, Answer::default())
+    answer(row, Answer::default(), None)
 }
 
-/// The record as one call answers with it.
-pub(crate) fn answer(row: &TaskRow, answer: Answer) -> Text {
+/// Room for the record, if it is a large one; fails where there is no memory for it. To be asked for before a change
+/// is made, so that a change whose record cannot be given out is not made.
+pub(crate) fn reserve_record(row: &TaskRow) -> Result<Option<Text>> {
+    let room = room(row) + Payload::of(row).room() + work::room(row);
+    (room >= LARGE_BYTES).then(|| Text::with_capacity(room).check()).transpose()
+}
+
+/// The record as one call answers with it, in the room that was reserved.
+pub(crate) fn answer(row: &TaskRow, answer: Answer, reserved: Option<Text>) -> Text {
     let payload = Payload::of(row);
-    let mut text = Text::with_capacity(room(row) + payload.room() + work::room(row));
+    let mut text =
+        reserved.unwrap_or_else(|| Text::with_capacity(room(row) + payload.room() + work::room(row)));
     push_record_with(&mut text, row, &payload, true, answer);
     text
 }

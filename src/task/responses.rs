@@ -9,9 +9,10 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::input::{InputKind, decoded_key};
+use crate::error::Result;
 use crate::json::{ObjectWriter, Value};
 use crate::store::{InputState, Member};
-use crate::text::Text;
+use crate::text::{Text, to_shared};
 
 /// What an update did with each response, by its key as the client sent it.
 #[derive(Debug, Default)]
@@ -74,17 +75,19 @@ impl<'a> Judgement<'a> {
     }
 
     /// The state with the accepted answers in it; `None` when there are none.
-    pub(crate) fn answered(&self) -> Option<InputState> {
-        let before = self.input.as_deref().filter(|_| !self.answers.is_empty())?;
+    pub(crate) fn answered(&self) -> Result<Option<InputState>> {
+        let Some(before) = self.input.as_deref().filter(|_| !self.answers.is_empty()) else {
+            return Ok(None);
+        };
         let mut open = vec![true; before.outstanding.len()];
         let mut responses = before.responses.clone();
         for &(place, response) in &self.answers {
             open[place] = false;
             let key = Arc::clone(&before.outstanding[place].key);
-            responses.push(Member { key, value: response.text().into() });
+            responses.push(Member { key, value: to_shared(response.text())? });
         }
         let still_open = before.outstanding.iter().zip(open).filter(|(_, open)| *open);
         let outstanding = still_open.map(|(request, _)| request.clone()).collect();
-        Some(InputState { outstanding, used_keys: before.used_keys.clone(), responses })
+        Ok(Some(InputState { outstanding, used_keys: before.used_keys.clone(), responses }))
     }
 }

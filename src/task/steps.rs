@@ -10,7 +10,7 @@ use super::arguments::{self, Caller};
 use super::render::Answer;
 use super::responses::{Judgement, UpdateOutcome};
 use super::transitions::{Ending, Preconditions, not_found};
-use super::{Record, TaskManager, lapse, transitions};
+use super::{Record, TaskManager, lapse, render, transitions};
 use crate::clock::Now;
 use crate::error::Result;
 use crate::events::EventKind;
@@ -18,6 +18,7 @@ use crate::fault;
 use crate::json::Value;
 use crate::store::{Change, TaskRow};
 use crate::sync::atomic::Ordering;
+use crate::text::Text;
 
 /// Lapses that one call stores beside its own work.
 pub(super) const LAPSES_PER_CALL: usize = 4;
@@ -29,6 +30,8 @@ type Step<'a> = dyn FnMut(&TaskRow, Now) -> Result<Change<TaskRow>> + 'a;
 pub(super) struct Changed {
     /// The row as it is to be shown.
     pub(super) row: TaskRow,
+    /// Where its record goes, if it is a large one.
+    room: Option<Text>,
     /// Whether everybody who listens is told.
     pub(super) is_announced: bool,
     /// The revision before.
@@ -79,8 +82,10 @@ impl TaskManager {
             let ended = lapse::ended(stored, now);
             let change = decide(ended.as_ref().unwrap_or(stored), now)?;
             if let Change::Put(next) | Change::PutUnannounced(next) = &change {
+                let row = lapse::as_of(next, now).into_owned();
                 changed = Some(Changed {
-                    row: lapse::as_of(next, now).into_owned(),
+                    room: render::reserve_record(&row)?,
+                    row,
                     is_announced: matches!(change, Change::Put(_)),
                     old_revision: stored.revision,
                     now,
@@ -113,8 +118,10 @@ impl TaskManager {
         if changed.as_ref().is_some_and(|changed| changed.is_announced) {
             self.announce_changed(task_id);
         }
-        let row = changed.map(|changed| changed.row).or(kept).ok_or_else(not_found)?;
-        Ok(Record(row, Answer::default()))
+        let shown =
+            changed.map(|changed| (changed.row, changed.room)).or_else(|| kept.map(|row| (row, None)));
+        let (row, room) = shown.ok_or_else(not_found)?;
+        Ok(Record { row, answer: Answer::default(), room })
     }
 
     pub(super) fn end(

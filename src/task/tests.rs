@@ -232,7 +232,7 @@ fn only_the_decision_that_was_kept_counts() {
     let events = table.hub.open_queue(10).unwrap();
     manager.request_task_cancelation("/mcp", None, ID).unwrap();
     assert!(events.next(Some(Duration::ZERO)).is_err(), "somebody else was first: nothing changed");
-    let record = manager.mark_task_working(ID, None, None).unwrap().to_text();
+    let record = manager.mark_task_working(ID, None, None).unwrap().into_text();
     assert_eq!(record.as_str(), manager.find_task(ID).unwrap().unwrap().as_str());
     assert!(record.as_str().contains("\"revision\":2,") && record.as_str().ends_with("true}"));
     assert_eq!(

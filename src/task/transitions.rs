@@ -195,7 +195,7 @@ pub(crate) fn update(
     now: Now,
 ) -> Result<Change<TaskRow>> {
     preconditions.check(row)?;
-    let Some(input) = judgement.answered() else { return Ok(Change::Keep) };
+    let Some(input) = judgement.answered()? else { return Ok(Change::Keep) };
     let mut next = row.clone();
     if input.outstanding.is_empty() {
         next.status = TaskStatus::Working;
@@ -245,8 +245,8 @@ pub(crate) fn end(
 ) -> Result<Change<TaskRow>> {
     preconditions.check_nonterminal(row)?;
     let (status, texts) = match ending {
-        Ending::Completed(result) => (TaskStatus::Completed, row.texts.with_outcome(result)),
-        Ending::Failed(failure) => (TaskStatus::Failed, row.texts.with_outcome(failure)),
+        Ending::Completed(result) => (TaskStatus::Completed, row.texts.try_with_outcome(result)?),
+        Ending::Failed(failure) => (TaskStatus::Failed, row.texts.try_with_outcome(failure)?),
         Ending::Cancelled => (TaskStatus::Cancelled, row.texts.clone()),
     };
     Ok(ended(row, status, texts, message.cloned(), now))

@@ -12,6 +12,7 @@ use crate::error::{Error, Reason, Result, invalid};
 use crate::json::{DEFAULT_MAXIMUM_PAYLOAD_BYTES, Kind, Value};
 use crate::options::{MAXIMUM_DURATION_MS, MAXIMUM_NAME_BYTES, Object, check_identifier};
 use crate::store::{Attempts, WorkOrder};
+use crate::text::to_shared;
 
 /// Most bytes of the name of a queue or a worker.
 const MAXIMUM_WORK_NAME_BYTES: usize = 256;
@@ -123,7 +124,7 @@ pub(crate) fn new_work(creation: &Object<'_>, maximum_bytes: u64) -> Result<Opti
     Ok(Some(NewWork {
         order: Arc::new(WorkOrder {
             queue,
-            work: work.map(Arc::from),
+            work: work.map(to_shared).transpose()?,
             operation_id: operation_id.map(Arc::from),
             attempts: attempts(given("attempts"))?,
             is_fenced,
@@ -228,7 +229,10 @@ impl<'a> Renewal<'a> {
             task_id,
             raw_id: object.get(TASK_ID).map_or("null", Value::text),
             token: token(&object)?.ok_or_else(|| missing("lease"))?,
-            checkpoint: object.get("checkpoint").map(|checkpoint| checkpoint.text().into()),
+            checkpoint: object
+                .get("checkpoint")
+                .map(|checkpoint| to_shared(checkpoint.text()))
+                .transpose()?,
         })
     }
 }
@@ -252,7 +256,7 @@ pub(crate) fn authority(options: &Object<'_>) -> Result<Authority> {
 pub(crate) fn checkpoint(options: &Object<'_>, maximum_bytes: u64) -> Result<Option<Arc<str>>> {
     const CHECKPOINT: &str = "checkpoint";
     let checkpoint = options.get(CHECKPOINT).map(|value| payload(value, CHECKPOINT, maximum_bytes));
-    Ok(checkpoint.transpose()?.map(Arc::from))
+    checkpoint.transpose()?.map(to_shared).transpose()
 }
 
 /// Reads the options of a release.

@@ -31,7 +31,7 @@ fn a_task_from_creation_to_its_result() {
 
     house.clock.advance(1500).unwrap();
     let record =
-        manager.request_task_input(&id, &format!("{{\"a\":{FORM}}}"), Some("ask"), None).unwrap().to_text();
+        manager.request_task_input(&id, &format!("{{\"a\":{FORM}}}"), Some("ask"), None).unwrap().into_text();
     assert_eq!((status_of(&record), revision_of(&record)), ("input_required".to_owned(), 2));
     let outcome =
         manager.update_task("/mcp", OWNER, &id, &format!("{{\"a\":{ACCEPT},\"zz\":1}}"), None).unwrap();
@@ -40,12 +40,12 @@ fn a_task_from_creation_to_its_result() {
     assert_eq!(taken.as_str(), format!("{{\"a\":{ACCEPT}}}"));
     assert_eq!(manager.take_task_input_responses(&id, None).unwrap().as_str(), "{}");
 
-    let progress = manager.mark_task_working(&id, Some("half"), None).unwrap().to_text();
+    let progress = manager.mark_task_working(&id, Some("half"), None).unwrap().into_text();
     assert_eq!(json(&progress)["task"]["statusMessage"], "half");
     assert_eq!(json(&progress)["task"]["lastUpdatedAt"], "2025-11-25T10:30:01.500Z");
     let result = r#" { "content" : [ ], "isError":true, "n":1.0 } "#;
     let record =
-        manager.complete_task(&id, result, None, Some(r#"{"expectedRevision":4}"#)).unwrap().to_text();
+        manager.complete_task(&id, result, None, Some(r#"{"expectedRevision":4}"#)).unwrap().into_text();
     assert!(record.as_str().contains(&format!("\"result\":{}}},\"revision\":5", result.trim())));
     assert_eq!(found(&manager, &id).as_str(), record.as_str());
     for late in [
@@ -65,7 +65,7 @@ fn failing_and_cancelling() {
     let (_house, manager) = manager();
     let id = create(&manager);
     let failed =
-        manager.fail_task(&id, r#"{"code":-32603,"message":"x"}"#, Some("why"), None).unwrap().to_text();
+        manager.fail_task(&id, r#"{"code":-32603,"message":"x"}"#, Some("why"), None).unwrap().into_text();
     assert_eq!(json(&failed)["task"]["error"]["code"], -32603);
     assert_eq!(json(&failed)["task"]["statusMessage"], "why");
     let id = create(&manager);
@@ -74,7 +74,7 @@ fn failing_and_cancelling() {
     let unless = Some(r#"{"unlessCancelationRequested":true}"#);
     assert_eq!(reason(manager.complete_task(&id, "{}", None, unless)), "cancelation_requested");
     assert_eq!(reason(manager.mark_task_working(&id, None, unless)), "cancelation_requested");
-    let cancelled = manager.cancel_task(&id, None, None).unwrap().to_text();
+    let cancelled = manager.cancel_task(&id, None, None).unwrap().into_text();
     assert_eq!(status_of(&cancelled), "cancelled");
     assert_eq!(json(&cancelled)["cancelationRequested"], true);
     manager.request_task_cancelation("/mcp", OWNER, &id).unwrap();
@@ -167,7 +167,7 @@ fn times_are_stored_with_the_task() {
     let record = found(&long, &id);
     assert_eq!(json(&record)["task"]["ttlMs"], 1000);
     assert_eq!(
-        json(&long.mark_task_working(&id, None, None).unwrap().to_text())["task"]["pollIntervalMs"],
+        json(&long.mark_task_working(&id, None, None).unwrap().into_text())["task"]["pollIntervalMs"],
         7
     );
     house.clock.advance(1000).unwrap();
@@ -256,14 +256,15 @@ fn withdrawing_and_a_new_round() {
     let id = create(&manager);
     manager.request_task_input(&id, &format!("{{\"a\":{FORM},\"b\":{ROOTS}}}"), Some("two"), None).unwrap();
     let withdraw = |keys: &str| format!("{{\"withdrawInputRequests\":{keys}}}");
-    let record = manager.mark_task_working(&id, Some("still two"), Some(&withdraw("[]"))).unwrap().to_text();
+    let record =
+        manager.mark_task_working(&id, Some("still two"), Some(&withdraw("[]"))).unwrap().into_text();
     assert_eq!(status_of(&record), "input_required");
-    let record = manager.mark_task_working(&id, None, Some(&withdraw(r#"["a","zz"]"#))).unwrap().to_text();
+    let record = manager.mark_task_working(&id, None, Some(&withdraw(r#"["a","zz"]"#))).unwrap().into_text();
     assert_eq!(json(&record)["task"]["inputRequests"].as_object().unwrap().keys().collect::<Vec<_>>(), ["b"]);
     let outcome = manager.update_task("/mcp", OWNER, &id, &format!("{{\"a\":{ACCEPT}}}"), None).unwrap();
     assert_eq!(outcome.as_str(), r#"{"accepted":[],"ignored":["a"]}"#);
     assert_eq!(revision_of(&found(&manager, &id)), revision_of(&record), "ignored without a trace");
-    let record = manager.mark_task_working(&id, None, Some(&withdraw(r#"["b"]"#))).unwrap().to_text();
+    let record = manager.mark_task_working(&id, None, Some(&withdraw(r#"["b"]"#))).unwrap().into_text();
     assert_eq!(status_of(&record), "working");
     let again = manager.request_task_input(&id, &format!("{{\"b\":{ROOTS}}}"), None, None);
     assert_eq!(refusal(again).1, "input_request_key_reused");

@@ -106,7 +106,7 @@ fn tokens_belong_to_their_filters() {
     let with = |filters: &str| format!("{{\"pageToken\":\"{token}\"{filters}}}");
     assert_eq!(ids(&page(&manager, &with(""))).len(), 2);
     assert_eq!(ids(&page(&manager, &with(",\"pageSize\":1,\"includePayload\":true"))).len(), 1);
-    let refused = ("invalid_argument", "invalid_page_token", None);
+    let refused = ("invalid_argument", "invalid_page_token", Some("pageToken".to_owned()));
     for filters in [r#","status":"working""#, r#","endpoint":"/mcp""#, r#","authorizationPartition":null"#] {
         assert_eq!(refusal(manager.list_tasks(Some(&with(filters)))), refused, "{filters}");
     }

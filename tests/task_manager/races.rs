@@ -40,9 +40,9 @@ fn exactly_one_ending_wins() {
             1 => manager.fail_task(&id, &format!("{{\"code\":{number},\"message\":\"\"}}"), None, None),
             _ => manager.cancel_task(&id, None, None),
         });
-        let (won, lost): (Vec<_>, Vec<_>) = outcomes.into_iter().partition(Result::is_ok);
+        let (mut won, lost): (Vec<_>, Vec<_>) = outcomes.into_iter().partition(Result::is_ok);
         assert_eq!(won.len(), 1);
-        assert_eq!(found(&manager, &id).as_str(), won[0].as_ref().unwrap().to_text().as_str());
+        assert_eq!(found(&manager, &id).as_str(), won.pop().unwrap().unwrap().into_text().as_str());
         for refused in lost {
             assert_eq!(reason(refused), "task_terminal");
         }

@@ -67,10 +67,10 @@ fn a_text_is_allocated_once() {
     };
     for (state, row) in every_state().into_iter().chain([("the longest", longest)]) {
         let allocated = Text::HEADER + room(&row) + Payload::of(&row).room() + 1;
-        assert_eq!(record(&row).into_block().capacity(), allocated, "{state}");
+        assert_eq!(record(&row).into_block().unwrap().capacity(), allocated, "{state}");
         for shape in [Rendering::CreateResult, Rendering::GetResult, Rendering::Notification] {
             let allocated = Text::HEADER + client_room(&row, Some("\"s\"")) + 1;
-            let block = rendering(&row, shape, Some("\"s\"")).into_block();
+            let block = rendering(&row, shape, Some("\"s\"")).into_block().unwrap();
             assert_eq!(block.capacity(), allocated, "{state}");
         }
     }
