@@ -200,6 +200,18 @@ public final class AsyncTaskManager {
     }
 
     /**
+     * See {@link TaskManager#claimTask}: a platform thread waits. A future that is cancelled takes no task along; the wait ends
+     * within a second.
+     *
+     * @param claim which work is wanted
+     * @param timeout the longest wait, real time; zero looks and returns
+     * @return the record; empty when no task came
+     */
+    public CompletableFuture<Optional<String>> claimTask(String claim, Duration timeout) {
+        return Claims.claimLater(manager, claim, timeout, completion);
+    }
+
+    /**
      * See {@link TaskManager#renewLeases}.
      *
      * @param renewals the tasks whose leases are renewed

@@ -4,6 +4,7 @@ import java.time.Duration;
 import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
+import java.util.concurrent.Executor;
 
 /**
  * Claims that wait. The library waits on a platform thread of this package while the caller is parked. A claim that comes after
@@ -49,6 +50,32 @@ final class Claims {
             Thread.currentThread().interrupt();
             return answer.join();
         }
+    }
+
+    /** Claims without a thread of the caller's. A future that is cancelled takes no task along. */
+    static CompletableFuture<Optional<String>> claimLater(
+            TaskManager manager, String claim, Duration timeout, Executor completion) {
+        CompletableFuture<Optional<String>> answer = new CompletableFuture<>();
+        long deadline = System.nanoTime() + Background.nanos(timeout);
+        Background.WAITING.execute(() -> {
+            try {
+                Optional<String> claimed = manager.claim(claim, 0);
+                long restMs = (deadline - System.nanoTime()) / 1_000_000;
+                while (claimed.isEmpty() && restMs > 0 && !answer.isDone()) {
+                    claimed = manager.claim(claim, (int) Math.min(restMs, Background.SLICE_MS));
+                    restMs = (deadline - System.nanoTime()) / 1_000_000;
+                }
+                Optional<String> outcome = claimed;
+                Background.on(completion, () -> {
+                    if (!answer.complete(outcome)) {
+                        outcome.ifPresent(record -> giveBack(manager, record));
+                    }
+                });
+            } catch (Throwable failure) {
+                Background.on(completion, () -> answer.completeExceptionally(failure));
+            }
+        });
+        return answer;
     }
 
     private static void giveBack(TaskManager manager, String json) {

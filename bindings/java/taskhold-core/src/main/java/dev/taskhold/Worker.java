@@ -13,7 +13,8 @@ import java.util.concurrent.TimeUnit;
 /**
  * Claims tasks out of queues and hands them to a {@link WorkHandler}, so many at once. It works from the beginning on until it
  * is stopped. Handlers run on an executor of the user's, for example one with a virtual thread for each task, or on platform
- * threads of the worker. One platform thread claims, only while a handler is free. Any thread may use it.
+ * threads of the worker. One platform thread claims, only while a handler is free. The worker's threads are
+ * daemons: they keep no process alive. Any thread may use it.
  */
 public final class Worker implements AutoCloseable {
     private static final System.Logger LOG = System.getLogger("dev.taskhold");

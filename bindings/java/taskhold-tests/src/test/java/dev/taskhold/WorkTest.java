@@ -331,6 +331,32 @@ class WorkTest {
     }
 
     @Test
+    void aCancelledFutureTakesNoTaskAlong() throws Exception {
+        try (Tasks tasks = Tasks.open()) {
+            AsyncTaskManager async = tasks.manager().async();
+            assertEquals(Optional.empty(), async.claimTask(ANY.toJson(), Duration.ofMillis(5)).get(1, TimeUnit.MINUTES));
+            for (int round = 0; round < 100; round++) {
+                CompletableFuture<Optional<String>> claim = async.claimTask(ANY.toJson(), LONG);
+                CountDownLatch together = new CountDownLatch(1);
+                Thread cancelling = new Thread(() -> {
+                    await(together);
+                    claim.cancel(true);
+                });
+                cancelling.start();
+                together.countDown();
+                TaskId id = create(tasks);
+                cancelling.join();
+                // Whoever won, nobody waits for the answer of a future that is cancelled.
+                TaskRecord record = claim.isCancelled() ? claim(tasks).record() : TaskRecord.of(claim.get().orElseThrow());
+                assertEquals(id, record.taskId());
+                assertEquals(1, record.attempt());
+                long token = record.lease().orElseThrow().token().orElseThrow();
+                tasks.complete(id, "{}", null, TransitionOptions.none().lease(token));
+            }
+        }
+    }
+
+    @Test
     void aWorkerThatCanNeverClaimIsRefused() {
         try (Tasks tasks = Tasks.open()) {
             assertThrows(TaskholdException.InvalidArgument.class, () -> tasks.worker(List.of(), 1, work -> null));
