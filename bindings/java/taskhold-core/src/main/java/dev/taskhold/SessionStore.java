@@ -265,6 +265,19 @@ public final class SessionStore implements AutoCloseable {
         }
 
         /**
+         * Sets any option, by the name that the C interface has for it.
+         *
+         * @param name its name
+         * @param json its value, JSON; null is the default
+         * @return this builder
+         * @throws TaskholdException.InvalidArgument {@code invalid_json}
+         */
+        public Builder option(String name, @Nullable String json) {
+            options.json(name, json);
+            return this;
+        }
+
+        /**
          * Opens the session store.
          *
          * @return the session store

@@ -708,6 +708,19 @@ public final class TaskManager implements AutoCloseable {
         }
 
         /**
+         * Sets any option, by the name that the C interface has for it.
+         *
+         * @param name its name
+         * @param json its value, JSON; null is the default
+         * @return this builder
+         * @throws TaskholdException.InvalidArgument {@code invalid_json}
+         */
+        public Builder option(String name, @Nullable String json) {
+            options.json(name, json);
+            return this;
+        }
+
+        /**
          * Opens the manager.
          *
          * @return the manager

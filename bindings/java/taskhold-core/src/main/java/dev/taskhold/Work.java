@@ -1,12 +1,10 @@
 package dev.taskhold;
 
 import java.time.Duration;
-import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.Objects;
 import java.util.Optional;
-import java.util.Set;
 import java.util.concurrent.CancellationException;
 import java.util.function.Function;
 import java.util.function.Supplier;
@@ -30,17 +28,12 @@ import org.jspecify.annotations.Nullable;
  * {@code taskhold_manager_claim_task} and the functions after it in {@code include/taskhold.h}.
  */
 public final class Work implements AutoCloseable {
-    /** Where the answers that {@link #ask(InputRequests)} took stand in the checkpoint. */
-    private static final String ANSWERS = "answers";
-
-    /** So long {@link #ask} goes on at most without noticing that the lease is lost. */
-    private static final Duration LOOK = Duration.ofSeconds(1);
-
     private final TaskManager manager;
     private final TaskRecord record;
     private final TaskId taskId;
     private final long token;
     private final long leaseMs;
+    private final Asking asking;
 
     private volatile @Nullable String checkpoint;
     private volatile boolean cancelationRequested;
@@ -69,6 +62,7 @@ public final class Work implements AutoCloseable {
                 .flatMap(lease -> lease.token().stream().boxed().findFirst())
                 .orElseThrow(() -> new IllegalArgumentException("the record has no lease of this caller"));
         this.leaseMs = leaseMs;
+        this.asking = new Asking(this, manager);
         this.checkpoint = record.checkpoint().orElse(null);
         this.cancelationRequested = record.isCancelationRequested();
         manager.leases().add(this);
@@ -147,7 +141,7 @@ public final class Work implements AutoCloseable {
                 new JsonWriter().number("leaseMs", leaseMs).set("tasks", "[" + renewal + "]").toString());
         if (!JsonObject.of(outcome).texts("renewed").contains(taskId.value())) {
             tellLoss();
-            throw TaskholdException.made(Status.CONFLICT, "lease_lost", "the lease of this work is not the current one");
+            throw leaseLost();
         }
         renewedAt(begin);
         checkpoint = json;
@@ -233,9 +227,9 @@ public final class Work implements AutoCloseable {
      * @throws TaskholdException as {@link TaskManager#requestTaskInput}, and Conflict {@code lease_lost}
      */
     public Map<String, InputResponse> ask(InputRequests requests) throws InterruptedException {
-        Map<String, InputResponse> noted = notedAnswers();
+        Map<String, InputResponse> noted = Asking.noted(checkpoint);
         if (!noted.keySet().containsAll(requests.keys())) {
-            noted = ask(requests, null, this::withAnswers);
+            noted = ask(requests, null, answers -> Asking.withAnswers(checkpoint, answers));
         }
         Map<String, InputResponse> asked = new LinkedHashMap<>(noted);
         asked.keySet().retainAll(requests.keys());
@@ -256,65 +250,11 @@ public final class Work implements AutoCloseable {
     public Map<String, InputResponse> ask(
             InputRequests requests, @Nullable String statusMessage, Function<Map<String, InputResponse>, String> checkpoint)
             throws InterruptedException {
-        Set<String> there = new HashSet<>(peek().keySet());
-        TaskRecord now = new TaskRecord(manager.waitTask(taskId.value(), 0, Duration.ZERO));
-        there.addAll(now.task().inputRequests().keySet());
-        // An earlier attempt may have asked, and the client may have answered in part.
-        if (!there.containsAll(requests.keys())) {
-            now = new TaskRecord(manager.requestTaskInput(
-                    taskId.value(), requests.toJson(), statusMessage, options().toString()));
-        }
-        awaitAnswers(now);
-        Map<String, InputResponse> answers = peek();
+        Map<String, InputResponse> answers = asking.answers(requests, statusMessage);
         String noted = checkpoint.apply(answers);
         manager.takeTaskInputResponses(taskId.value(), options().json("checkpoint", noted).toString());
         this.checkpoint = noted;
         return answers;
-    }
-
-    private Map<String, InputResponse> peek() {
-        return InputResponse.all(
-                manager.takeTaskInputResponses(taskId.value(), options().bool("peek", true).toString()));
-    }
-
-    private void awaitAnswers(TaskRecord asked) throws InterruptedException {
-        TaskRecord now = asked;
-        while (now.status() == TaskStatus.INPUT_REQUIRED) {
-            if (now.isCancelationRequested()) {
-                tellCancelation();
-                throw new CancellationException("cancelation of the task was requested");
-            }
-            if (lost) {
-                throw TaskholdException.made(Status.CONFLICT, "lease_lost", "the lease of this work is not the current one");
-            }
-            try {
-                now = new TaskRecord(manager.waitTask(taskId.value(), now.revision(), LOOK));
-            } catch (TaskholdException.Timeout nothingYet) {
-                // A renewal may have told of a loss.
-            }
-        }
-    }
-
-    private Map<String, InputResponse> notedAnswers() {
-        return checkpointMembers().json(ANSWERS).map(InputResponse::all).orElseGet(Map::of);
-    }
-
-    private String withAnswers(Map<String, InputResponse> answers) {
-        JsonWriter all = new JsonWriter();
-        notedAnswers().forEach((key, answer) -> all.set(key, answer.json()));
-        answers.forEach((key, answer) -> all.set(key, answer.json()));
-        JsonWriter noted = new JsonWriter();
-        checkpointMembers().members().forEach(noted::set);
-        return noted.set(ANSWERS, all.toString()).toString();
-    }
-
-    private JsonObject checkpointMembers() {
-        String known = checkpoint;
-        try {
-            return JsonObject.of(known == null || known.equals("null") ? "{}" : known);
-        } catch (IllegalArgumentException noObject) {
-            throw new IllegalStateException("the checkpoint is no JSON object: make it yourself", noObject);
-        }
     }
 
     /**
@@ -435,7 +375,7 @@ public final class Work implements AutoCloseable {
         }
     }
 
-    private JsonWriter options() {
+    JsonWriter options() {
         return new JsonWriter().number("lease", token);
     }
 
@@ -453,6 +393,10 @@ public final class Work implements AutoCloseable {
                 ending = false;
             }
         }
+    }
+
+    static TaskholdException leaseLost() {
+        return TaskholdException.made(Status.CONFLICT, "lease_lost", "the lease of this work is not the current one");
     }
 
     long leaseMs() {

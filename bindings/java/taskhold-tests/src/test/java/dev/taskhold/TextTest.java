@@ -77,6 +77,14 @@ class TextTest {
             refused("invalid_json", () -> TaskCreation.at("/mcp", "{}").metadata(bad).toJson());
             refused("invalid_json", () -> SessionCreation.defaults().sessionContext(bad).toJson());
             refused("invalid_json", () -> Store.builder().option("durability", bad).open());
+            refused("invalid_json", () -> TaskManager.builder().option("name", bad));
+            refused("invalid_json", () -> SessionStore.builder().option("name", bad));
+            refused("invalid_json", () -> StateProvider.builder().option("name", bad));
+            refused("invalid_json", () -> InputRequests.of("k", bad));
+            refused("invalid_json", () -> Failure.of(1, "m").withData(bad).toJson());
+            refused("invalid_json", () -> TransitionOptions.none().checkpoint(bad));
+            refused("invalid_json", () -> TaskCreation.at("/mcp", "{}").work(bad));
+            refused("invalid_json", () -> SaveOptions.none().event(bad));
         }
         TaskholdException refusal = assertThrows(TaskholdException.class, () -> TaskCreation.at("/mcp", two));
         assertEquals(Optional.of("origin"), refusal.key());
