@@ -34,7 +34,7 @@ MODULES = [
 ]
 
 # Written by hand in both classes, or inherited.
-_BY_HAND = re.compile(r"_|close$|open_async$|open_events$|iter_|claim$|worker$")
+_BY_HAND = re.compile(r"_|close$|open_async$|open_events$|iter_|claim$|hold$|worker$")
 
 
 class Call(NamedTuple):
@@ -93,9 +93,13 @@ def written(module: Module) -> str:
     tree = ast.parse((PACKAGE / f"_{module.name}.py").read_text())
     classes = {node.name: node for node in tree.body if isinstance(node, ast.ClassDef)}
     source = classes[module.calls + "Calls"]
+    # What is about queued work has a file of its own.
+    more = ast.parse((PACKAGE / "_queue.py").read_text()).body if module.name == "manager" else []
+    bodies = [node.body for node in more if isinstance(node, ast.ClassDef)] + [source.body]
     functions = {
         node.name: node
-        for node in source.body
+        for body in bodies
+        for node in body
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and not _BY_HAND.match(node.name)
     }
     threads: list[str] = []
@@ -114,8 +118,9 @@ def written(module: Module) -> str:
         call = Call(name, parameters, passed, returns, documentation)
         made = f"return await self._made(lambda: self.{name}({passed}))"
         if not name.endswith("_json"):
-            also = call._replace(name=f"{name}_async")
-            threads.append(method("async ", also, f"As :meth:`{name}`, on asyncio.", made))
+            if f"{name}_async" not in functions:
+                also = call._replace(name=f"{name}_async")
+                threads.append(method("async ", also, f"As :meth:`{name}`, on asyncio.", made))
             forwarded(call, documentation)
             continue
         (mark,) = function.decorator_list
@@ -155,11 +160,13 @@ def written(module: Module) -> str:
         for name in re.findall(r"^(?:class )?(\w+)(?:\(|:| =)", (PACKAGE / "types.py").read_text(), re.M)
         if re.search(rf"\b{name}\b", body)
     )
+    abstract = [name for name in ("Sequence",) if re.search(rf"\b{name}\b", body)]
     typing = [name for name in ("Any", "Unpack", "cast") if re.search(rf"\b{name}\b", body)]
     text = (
         f'"""{ast.get_docstring(tree)}\n\nWritten by generate.py from _{module.name}.py.\n"""\n\n'
         "from __future__ import annotations\n\n"
-        f"from typing import {', '.join(typing)}\n\n"
+        + "".join(f"from collections.abc import {name}\n" for name in abstract)
+        + f"from typing import {', '.join(typing)}\n\n"
         "from ._decode import loads\n"
         f"from ._{module.name} import Async{module.calls}Calls, {module.calls}Calls\n"
         + ("from ._times import Timeout\n" if "Timeout" in body else "")

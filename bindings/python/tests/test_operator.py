@@ -161,6 +161,75 @@ def test_watch_follows_changes(
     thread.join()
 
 
+def test_work_shows_queues_and_who_holds_what(
+    store: Store, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tasks, other = TaskManager(store), TaskManager(store, name="other")
+    made = [tasks.create_task("/mcp", {}, queue="reports")["task"]["taskId"] for _ in range(3)]
+    other.create_task("/mcp", {}, queue="mail", delay_ms=60_000)
+    assert tasks.claim_task(["reports"], worker="h1:77", timeout=0) is not None
+    lines = piped(capsys, "work", "memory:")
+    queues = {line["queue"]: line for line in lines if "manager" in line}
+    assert (queues["reports"]["ready"], queues["reports"]["leased"]) == (2, 1)
+    assert queues["mail"]["scheduled"] == 1
+    (held,) = [line for line in lines if "task" in line]
+    assert (held["task"]["taskId"] in made, held["lease"]["worker"]) == (True, "h1:77")
+    assert "token" not in held["lease"]
+    assert [line["queue"] for line in piped(capsys, "work", "memory:", "--name", "other")] == ["mail"]
+    shown = on_terminal(monkeypatch, "work", "memory:")
+    assert shown[0].split() == ["MANAGER", "QUEUE", "READY", "SCHEDULED", "LEASED", "PARKED", "OLDEST", "READY"]
+    assert any(line.split()[:6] == ["default", "reports", "2", "0", "1", "0"] for line in shown)
+    assert shown[-1].split()[1:4] == ["reports", "h1:77", "1"]
+
+
+def test_an_operator_fails_and_requeues_work(store: Store, capsys: pytest.CaptureFixture[str]) -> None:
+    tasks = TaskManager(store)
+    question = {"method": "elicitation/create", "params": {"message": "?", "requestedSchema": {}}}
+    held, parked = (tasks.create_task("/mcp", {}, queue="q")["task"]["taskId"] for _ in range(2))
+    for task_id in (held, parked):
+        record: Any = tasks.claim_task(["q"], worker="w", timeout=0)
+        assert record["task"]["taskId"] == task_id
+        if task_id == parked:
+            tasks.request_task_input(parked, {"k": question}, lease=record["lease"]["token"], park=True)
+    # Without a terminal nobody can be asked.
+    assert __main__.main(["fail", "memory:", held]) == 1
+    assert "pass --yes" in capsys.readouterr().err
+    assert __main__.main(["requeue", "memory:", held, "--yes"]) == 1
+    assert capsys.readouterr().err == "taskhold: the task is not parked\n"
+    (failed,) = piped(capsys, "fail", "memory:", held, "--yes", "--message", "stuck")
+    assert failed["task"]["error"] == {"code": -32603, "message": "stuck"}
+    assert __main__.main(["fail", "memory:", held, "--yes"]) == 1
+    assert capsys.readouterr().err == "taskhold: the task has ended: failed\n"
+    assert tasks.claim_task(["q"], worker="v", timeout=0) is None
+    (requeued,) = piped(capsys, "requeue", "memory:", parked, "--yes")
+    assert requeued["task"]["status"] == "working"
+    again = tasks.claim_task(["q"], worker="v", timeout=0)
+    assert again is not None
+    assert again["task"]["taskId"] == parked
+
+
+@pytest.mark.parametrize(("answer", "status"), [("y", "failed"), ("n", "working"), ("", "working")])
+def test_it_asks_before_it_changes_anything(
+    store: Store, monkeypatch: pytest.MonkeyPatch, answer: str, status: str
+) -> None:
+    tasks = TaskManager(store)
+    task_id = tasks.create_task("/mcp", {}, queue="q")["task"]["taskId"]
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stdin", terminal)
+    asked: list[str] = []
+
+    def answered(question: str) -> str:
+        asked.append(question)
+        return answer
+
+    monkeypatch.setattr("builtins.input", answered)
+    assert __main__.main(["fail", "memory:", task_id]) == (0 if status == "failed" else 1)
+    assert asked == ["The task is working, and nobody holds it. Really fail it? [y/N] "]
+    record = tasks.find_task(task_id)
+    assert record is not None
+    assert record["task"]["status"] == status
+
+
 def test_stats(store: Store, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     TaskManager(store).create_task("/mcp", {})
     (stats,) = piped(capsys, "stats", "memory:")

@@ -41,6 +41,8 @@ from .manager import AsyncTaskManager, TaskManager
 from .sessions import AsyncSessionStore, SessionStore
 from .store import ManualClock, Store
 from .types import Json, Liveness, Rendering, Revisioned
+from .work import AsyncWork, Parked, Work, WorkInterrupted
+from .worker import AsyncWorker, Worker
 
 __version__ = version()
 
@@ -49,6 +51,8 @@ __all__ = [
     "AsyncSessionStore",
     "AsyncStateProvider",
     "AsyncTaskManager",
+    "AsyncWork",
+    "AsyncWorker",
     "CapacityExhaustedError",
     "ClosedError",
     "ConflictError",
@@ -63,6 +67,7 @@ __all__ = [
     "Liveness",
     "ManualClock",
     "NotFoundError",
+    "Parked",
     "Rendering",
     "Revisioned",
     "SessionStore",
@@ -72,6 +77,9 @@ __all__ = [
     "TaskholdError",
     "UnavailableError",
     "UnsupportedError",
+    "Work",
+    "WorkInterrupted",
+    "Worker",
     "abi_version",
     "describe",
     "describe_json",

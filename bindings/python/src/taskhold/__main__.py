@@ -1,8 +1,8 @@
-"""An operator's look into a store: ``python -m taskhold list | show | watch | stats | check URL``.
+"""An operator's look into a store: ``python -m taskhold list | show | watch | work | stats | check URL``.
 
 Looks into a taskhold store. Prints a table on a terminal, and JSON lines into a pipe or a file. It is trusted: it sees
-every partition, and the A2A tasks of any owner that is named. It changes nothing, and creates no store that is not
-there.
+every partition, and the A2A tasks of any owner that is named. Only requeue and fail change something, and ask before
+they do. It creates no store that is not there.
 """
 
 from __future__ import annotations
@@ -10,26 +10,33 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import shutil
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from . import Events, StateProvider, Store, TaskholdError, TaskManager, UnsupportedError, json_get, version
+from . import StateProvider, Store, TaskholdError, TaskManager, UnsupportedError, json_get, version
 from ._decode import loads
+from ._operate import Refused, fail, requeue, work
+from ._output import (
+    COLUMNS,
+    each,
+    elements,
+    flat,
+    limited,
+    one_line,
+    pages,
+    print_event,
+    print_rows,
+    printable,
+)
 from .types import Revisioned
 
 _STATUSES = ("working", "input_required", "completed", "failed", "cancelled")
-_PAGE = 100
 
 
 class Unsound(Exception):
     """The check was carried out and found something: it is printed already."""
-
-
-class Refused(Exception):
-    """The command cannot be carried out; the message says why."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -85,6 +92,17 @@ def _parser() -> argparse.ArgumentParser:
     show.add_argument("--owner", help="whose A2A task (default: the anonymous owner's)")
     watch = of_tasks(command("watch", _watch, "follow changes as they happen, until Ctrl-C"))
     watch.add_argument("--count", type=int, default=0, help="stop after so many events")
+    working = command("work", work, "tell of queued work: how much waits, and who holds what")
+    working.add_argument("--name", help="only of the managers of this name (default: of all)")
+    for name, function, explanation in (
+        ("requeue", requeue, "make a parked task claimable, without the answers that it waits for"),
+        ("fail", fail, "fail a task, whoever holds it"),
+    ):
+        acting = command(name, function, explanation)
+        acting.add_argument("task_id", metavar="TASK_ID")
+        acting.add_argument("--name", help='the name that the managers use (default: "default")')
+        acting.add_argument("--message", help="what people are told")
+        acting.add_argument("--yes", action="store_true", help="do not ask")
     command("stats", _stats, "tell how the store is filled")
     command("check", _check, "check the store's integrity")
     return parser
@@ -119,17 +137,17 @@ def _list(store: Store, given: argparse.Namespace) -> None:
     filters = {name: getattr(given, name) for name in ("status", "endpoint") if getattr(given, name) is not None}
     if given.a2a:
         provider = StateProvider(store, **_named(given))
-        pages = _pages(lambda **page: provider.list_tasks_json(given.owner, **filters, **page))
-        _print_rows(
-            _limited(_elements(pages, "tasks"), given.limit),
+        read = pages(lambda **page: provider.list_tasks_json(given.owner, **filters, **page))
+        print_rows(
+            limited(elements(read, "tasks"), given.limit),
             {"TASK": "/id", "STATE": "/status/state", "CONTEXT": "/contextId", "UPDATED": "/status/timestamp"},
         )
         return
     if given.partition is not None:
         filters["authorization_partition"] = given.partition
     manager = TaskManager(store, **_named(given))
-    pages = _pages(lambda **page: manager.list_tasks_json(**filters, **page))
-    _print_rows(_limited(_elements(pages, "records"), given.limit), _COLUMNS)
+    read = pages(lambda **page: manager.list_tasks_json(**filters, **page))
+    print_rows(limited(elements(read, "records"), given.limit), COLUMNS)
 
 
 def _show(store: Store, given: argparse.Namespace) -> None:
@@ -143,9 +161,9 @@ def _show(store: Store, given: argparse.Namespace) -> None:
         raise Refused("there is no such task, or it expired")
     if sys.stdout.isatty():
         for line in json.dumps(loads(record), indent=2, ensure_ascii=False, default=str).splitlines():
-            print(_printable(line))
+            print(printable(line))
     else:
-        print(_one_line(record))
+        print(one_line(record))
 
 
 def _watch(store: Store, given: argparse.Namespace) -> None:
@@ -155,10 +173,10 @@ def _watch(store: Store, given: argparse.Namespace) -> None:
     else:
         manager = TaskManager(store, **_named(given))
         events, find = manager.open_events(), manager.find_task_json
-    for count, event in enumerate(_each(events), 1):
+    for count, event in enumerate(each(events), 1):
         task_id = event.get("taskId")
         record = find(task_id) if find is not None and task_id is not None else None
-        _print_event(event, record, first=count == 1)
+        print_event(event, record, first=count == 1)
         if count == given.count:
             return
 
@@ -166,10 +184,10 @@ def _watch(store: Store, given: argparse.Namespace) -> None:
 def _stats(store: Store, given: argparse.Namespace) -> None:
     text = store.stats_json()
     if not sys.stdout.isatty():
-        print(_one_line(text))
+        print(one_line(text))
         return
-    for name, value in _flat(loads(text)):
-        print(f"{name:<24} {_printable(str(value))}")
+    for name, value in flat(loads(text)):
+        print(f"{name:<24} {printable(str(value))}")
 
 
 def _check(store: Store, given: argparse.Namespace) -> None:
@@ -178,128 +196,16 @@ def _check(store: Store, given: argparse.Namespace) -> None:
     except UnsupportedError:
         raise Refused("this library has no check") from None
     if not sys.stdout.isatty():
-        print(_one_line(text))
+        print(one_line(text))
     else:
         found = loads(text)
         for problem in found["problems"]:
-            print(_printable(f"problem      {problem}"))
+            print(printable(f"problem      {problem}"))
         for record in found["unreadable"]:
-            print(_printable(f"unreadable   {record['kind']} {record['id']} of {record['name']}"))
+            print(printable(f"unreadable   {record['kind']} {record['id']} of {record['name']}"))
         print("the store is sound" if found["ok"] else "the store is not sound")
     if json_get(text, "/ok") != "true":
         raise Unsound
-
-
-# Output
-
-_COLUMNS = {
-    "TASK": "/task/taskId",
-    "STATUS": "/task/status",
-    "REV": "/revision",
-    "UPDATED": "/task/lastUpdatedAt",
-    "ENDPOINT": "/endpoint",
-    "PARTITION": "/authorizationPartition",
-    "MESSAGE": "/task/statusMessage",
-}
-_WIDTHS = {
-    "TASK": 36,
-    "STATUS": 14,
-    "STATE": 14,
-    "REV": 5,
-    "UPDATED": 24,
-    "CONTEXT": 20,
-    "ENDPOINT": 12,
-    "PARTITION": 12,
-}
-
-
-def _each(events: Events) -> Iterator[Any]:
-    with events:
-        yield from events
-
-
-def _pages(read: Any) -> Iterator[str]:
-    token = ""
-    while True:
-        page = read(page_size=_PAGE, **({"page_token": token} if token else {}))
-        yield page
-        token = json_get(page, "/nextPageToken") or ""
-        if not token:
-            return
-
-
-def _elements(pages: Iterable[str], member: str) -> Iterator[str]:
-    for page in pages:
-        for index in range(_PAGE):
-            # As text, so that numbers keep their spelling.
-            element = json_get(page, f"/{member}/{index}")
-            if element is None:
-                break
-            yield element
-        for index in range(_PAGE):
-            corrupt = json_get(page, f"/corrupt/{index}")
-            if corrupt is None:
-                break
-            print(f"taskhold: a row cannot be read: {_printable(corrupt)}", file=sys.stderr)
-
-
-def _limited(elements: Iterator[str], limit: int) -> Iterator[str]:
-    for at, element in enumerate(elements, 1):
-        yield element
-        if at == limit:
-            return
-
-
-def _print_rows(elements: Iterable[str], columns: dict[str, str]) -> None:
-    if not sys.stdout.isatty():
-        for element in elements:
-            print(_one_line(element))
-        return
-    _print_row(columns)
-    for element in elements:
-        _print_row({name: _cell(element, pointer) for name, pointer in columns.items()}, header=False)
-
-
-def _print_event(event: dict[str, Any], record: str | None, *, first: bool) -> None:
-    if not sys.stdout.isatty():
-        text = json.dumps(event, ensure_ascii=False)
-        print(text if record is None else f'{text[:-1]}, "record": {_one_line(record)}}}', flush=True)
-        return
-    names = ["EVENT", *_COLUMNS]
-    if first:
-        _print_row(dict.fromkeys(names, ""))
-    cells = {name: "" if record is None else _cell(record, pointer) for name, pointer in _COLUMNS.items()}
-    _print_row({"EVENT": event["event"], **cells, "TASK": event.get("taskId", "")}, header=False)
-
-
-def _print_row(cells: dict[str, str], *, header: bool = True) -> None:
-    line = "  ".join(
-        f"{(name if header else _printable(cell)):<{_WIDTHS.get(name, 20)}}" for name, cell in cells.items()
-    )
-    print(line[: max(shutil.get_terminal_size().columns, 40)].rstrip(), flush=True)
-
-
-def _cell(element: str, pointer: str) -> str:
-    value = json_get(element, pointer)
-    return "-" if value in (None, "null") else str(value)
-
-
-def _flat(value: dict[str, Any], before: str = "") -> Iterator[tuple[str, Any]]:
-    for name, member in value.items():
-        if isinstance(member, dict):
-            yield from _flat(member, f"{before}{name}.")
-        else:
-            yield before + name, member
-
-
-def _one_line(text: str) -> str:
-    # Strings in JSON hold no raw line ends, so these stand between values only.
-    return text.replace("\n", " ").replace("\r", " ")
-
-
-def _printable(text: str) -> str:
-    """What a stored text may do to a terminal: nothing."""
-    return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)
 
 
 if __name__ == "__main__":

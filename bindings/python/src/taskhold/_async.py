@@ -10,7 +10,7 @@ import os
 import threading
 import weakref
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
     import asyncio
@@ -42,32 +42,52 @@ class Pool:
         self._lock = threading.Lock()
         _pools.add(self)
 
-    async def run(self, work: Callable[[], T]) -> T:
-        """Do blocking work. It is done also when the await is cancelled or its loop ends."""
+    async def run(self, work: Callable[[], T], undelivered: Callable[[T], None] | None = None) -> T:
+        """Do blocking work. It is done also when the await is cancelled or its loop ends.
+
+        ``undelivered`` takes back, in the pool too, what the work gave to an await that is not there any more.
+        """
         import asyncio
 
         loop = asyncio.get_running_loop()
         outcome: asyncio.Future[T] = loop.create_future()
 
+        def take_back(value: T) -> None:
+            if undelivered is not None:
+                self._threads().submit(undelivered, value)
+
+        def deliver(value: T) -> None:
+            if outcome.done():
+                take_back(value)
+            else:
+                outcome.set_result(value)
+
+        def fail(error: BaseException) -> None:
+            if not outcome.done():
+                outcome.set_exception(error)
+
         def run() -> None:
-            deliver: Callable[[Any], None]
             try:
-                value: Any = work()
-                deliver = outcome.set_result
+                value = work()
             except BaseException as error:
-                value = error
-                deliver = outcome.set_exception
-
-            def finish() -> None:
-                if not outcome.done():
-                    deliver(value)
-
-            # The loop may be closed by now, and then nobody waits.
-            with contextlib.suppress(RuntimeError):
-                loop.call_soon_threadsafe(finish)
+                failure = error
+                # The loop may be closed by now, and then nobody waits.
+                with contextlib.suppress(RuntimeError):
+                    loop.call_soon_threadsafe(fail, failure)
+                return
+            try:
+                loop.call_soon_threadsafe(deliver, value)
+            except RuntimeError:
+                take_back(value)
 
         self._threads().submit(run)
-        return await outcome
+        try:
+            return await outcome
+        except asyncio.CancelledError:
+            # Cancelled after the outcome was there and before the await went on.
+            if outcome.done() and not outcome.cancelled() and outcome.exception() is None:
+                take_back(outcome.result())
+            raise
 
     def _threads(self) -> Executor:
         with self._lock:
@@ -161,7 +181,11 @@ class Watch:
 
     def wake_all_soon(self) -> None:
         """Have everyone look, from any thread."""
+        self.soon(self.wake_all)
+
+    def soon(self, call: Callable[[], None]) -> None:
+        """Make a call on the loop's thread."""
         if (loop := self._loop()) is not None:
             # A closed loop has nobody who waits.
             with contextlib.suppress(RuntimeError):
-                loop.call_soon_threadsafe(self.wake_all)
+                loop.call_soon_threadsafe(call)

@@ -35,6 +35,8 @@ class AsyncClient(Generic[C]):
             return self._client
 
     async def _opened(self) -> C:
+        if self._client is not None:
+            return self._client
         client: C = await opened(self._store, self._open)
         return client
 

@@ -20,7 +20,7 @@ F = TypeVar("F", bound=Callable[..., object])
 R = TypeVar("R")
 
 # Longest single wait of the main thread in the library: so long Ctrl-C can go unnoticed.
-_SLICE_MS = 100
+SLICE_MS = 100
 
 
 class Handle:
@@ -81,13 +81,13 @@ class Handle:
     def _do(self, function: Any, *arguments: Any) -> None:
         _native.call(function, self._token, *arguments)
 
-    def _wait(self, timeout: Timeout, call: Callable[..., bytes | None], *arguments: Any) -> bytes | None:
+    def _wait(self, timeout: Timeout, call: Callable[..., R], *arguments: Any) -> R:
         """Make a call that waits; ``call`` takes the arguments and how many milliseconds to wait at most.
 
         On the main thread it is made in slices, so that a signal's handler gets its turn.
         """
         deadline = Deadline(timeout)
-        longest = _SLICE_MS if on_main_thread() else _native.WAIT_FOREVER
+        longest = SLICE_MS if on_main_thread() else _native.WAIT_FOREVER
         waited = False
         while True:
             try:

@@ -3,27 +3,31 @@
 from __future__ import annotations
 
 import functools
-import threading
-import weakref
 from collections.abc import AsyncIterator, Iterator
 from typing import TYPE_CHECKING, Any, Self, Unpack, cast
 
 from . import _native
-from ._clients import AsyncClient, AsyncEvents
+from ._clients import AsyncEvents
 from ._handles import gives
 from ._json import Default, untrusted
+from ._loops import PerLoop
 from ._native import lib, optional_text, text
 from ._pages import pages, pages_async
+from ._queue import AsyncQueueCalls, QueueCalls
 from ._times import Timeout
 from .events import Events
-from .store import StoreClient, StoreLike, opened
+from .store import StoreLike, opened
 from .types import (
+    Conditions,
     CreationOptions,
+    ForcibleOptions,
+    InputOptions,
     JsonObject,
     ManagerOptions,
     Payload,
     RenderOptions,
     Revisioned,
+    TakeOptions,
     TaskFilters,
     TaskListOptions,
     TaskPage,
@@ -34,16 +38,13 @@ from .types import (
 )
 
 if TYPE_CHECKING:
-    import asyncio
-
     from ._waits import TaskWaits
-    from .manager import TaskManager  # noqa: F401 - of the class below
 
 _CREATION_PAYLOADS = frozenset({"origin", "metadata"})
 _RENDERING_PAYLOADS = frozenset({"client_capabilities"})
 
 
-class ManagerCalls(StoreClient):
+class ManagerCalls(QueueCalls):
     """A manager of MCP tasks: it creates them, keeps their state, and answers the protocol's requests about them.
 
     Your program does the work and tells the manager how it goes. The worker's methods are trusted; those of the
@@ -68,7 +69,8 @@ class ManagerCalls(StoreClient):
             store: where the tasks live: a :class:`Store`, its URL or path, or None for a private one in memory.
             default: what is asked for a value that JSON does not have, as by :func:`json.dumps`.
             **options: ``name`` ("default"; managers with one name over one store share their tasks),
-                ``maximum_retained_tasks`` (1024; on SQL stores 0: no limit), ``task_time_to_live_ms`` (3600000),
+                ``maximum_retained_tasks`` (1024; on SQL stores 0: no limit),
+                ``maximum_retained_tasks_per_partition`` (0: none), ``task_time_to_live_ms`` (3600000),
                 ``poll_interval_ms`` (1000), ``maximum_payload_bytes`` (10485760).
 
         Raises:
@@ -79,8 +81,8 @@ class ManagerCalls(StoreClient):
         Source: ``taskhold_manager_open``.
         """
         self._open_over(store, lib.taskhold_manager_open, options, default)
-        self._lock = threading.Lock()
-        self._waits: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, TaskWaits] = weakref.WeakKeyDictionary()
+        self._prepare_claims()
+        self._waits: PerLoop[TaskWaits] = PerLoop(self._clock)
 
     @classmethod
     async def open_async(
@@ -92,10 +94,8 @@ class ManagerCalls(StoreClient):
     def close(self) -> None:
         """Close the manager; its tasks stay in the store. Those who wait get :class:`ClosedError`."""
         super().close()
-        with self._lock:
-            all_waits = list(self._waits.values())
-        for waits in all_waits:
-            waits.close()
+        self._waits.close()
+        self._claimers.close()
 
     @gives(JsonObject)
     def options_json(self) -> str:
@@ -116,7 +116,12 @@ class ManagerCalls(StoreClient):
             origin: what it came from, any JSON but null; kept byte for byte.
             **options: ``authorization_partition`` (None: the anonymous one), ``metadata`` (an object; ``_meta`` in
                 every rendering), ``declared_input_requests`` (what the task may ask: ``elicitation/form``,
-                ``elicitation/url``, ``sampling/createMessage``, ``roots/list``).
+                ``elicitation/url``, ``sampling/createMessage``, ``roots/list``), ``task_time_to_live_ms`` (in the
+                place of the manager's). For queued work: ``queue`` (workers may claim the task), ``work`` (any JSON:
+                what a worker needs), ``delay_ms`` (0: not claimable before), ``attempts``
+                (:class:`taskhold.types.Attempts`; one unless given), ``lease`` (``{"worker": …, "lease_ms": …}``:
+                the task begins in its creator's hands), ``operation_id`` (creating again gives the existing
+                task, ``created`` False).
 
         Returns:
             The record; ``task`` is the only part that may reach a client.
@@ -124,6 +129,7 @@ class ManagerCalls(StoreClient):
         Raises:
             InvalidArgumentError: the creation is malformed.
             CapacityExhaustedError: the limit of unexpired tasks is reached; none is evicted.
+            ConflictError: ``operation_mismatch``: the operation id stands for other work.
             LimitExceededError: a payload is too large or too deep.
 
         Source: ``taskhold_manager_create_task``.
@@ -155,15 +161,16 @@ class ManagerCalls(StoreClient):
             task_id: the task's id.
             status_message: the new message for people; None clears it.
             **options: ``expected_revision``, ``unless_cancelation_requested``; ``withdraw_input_requests`` supersedes
-                only these keys, and ``[]`` none, which sets the message of a task that goes on asking.
+                only these keys, and ``[]`` none, which sets the message of a task that goes on asking. Of queued work:
+                ``lease`` (the token), ``force`` in its place for operators, ``checkpoint`` (any JSON).
 
         Returns:
             The record after the change.
 
         Raises:
             NotFoundError: no such task, or it expired.
-            InvalidStateError: ``task_terminal``, ``cancelation_requested``.
-            ConflictError: the revision is another.
+            InvalidStateError: ``task_terminal``, ``cancelation_requested``, ``lease_required``.
+            ConflictError: the revision is another, or the lease is lost.
             InvalidArgumentError: the id or an option is malformed.
             LimitExceededError: the message is too large.
 
@@ -182,7 +189,7 @@ class ManagerCalls(StoreClient):
         task_id: str,
         input_requests: Payload,
         status_message: str | None = None,
-        **options: Unpack[TransitionOptions],
+        **options: Unpack[InputOptions],
     ) -> str:
         """Ask the client for input: adds requests and puts the task into status input_required.
 
@@ -191,7 +198,8 @@ class ManagerCalls(StoreClient):
             input_requests: an object of at least one member: input requests by keys that are used once in the
                 task's life, ``{"method": "elicitation/create" | "sampling/createMessage" | "roots/list", …}``.
             status_message: the new message for people; None clears it.
-            **options: ``expected_revision``, ``unless_cancelation_requested``.
+            **options: ``expected_revision``, ``unless_cancelation_requested``. Of queued work: ``lease`` (the
+                token), ``checkpoint`` (any JSON), ``park`` (nobody holds the task until the last answer).
 
         Returns:
             The record after the change.
@@ -200,7 +208,7 @@ class ManagerCalls(StoreClient):
             InvalidArgumentError: ``empty_input_requests``, ``input_request_key_reused``, ``invalid_payload``, …
             NotFoundError: no such task, or it expired.
             InvalidStateError: ``task_terminal``, ``input_responses_untaken``, ``cancelation_requested``.
-            ConflictError: the revision is another.
+            ConflictError: the revision is another, or the lease is lost.
             LimitExceededError: a payload is too large or too deep.
 
         Source: ``taskhold_manager_request_task_input``.
@@ -227,7 +235,7 @@ class ManagerCalls(StoreClient):
             task_id: the task's id.
             result: an object, kept byte for byte; one whose ``isError`` is true completes the task all the same.
             status_message: the last message for people; None clears it.
-            **options: ``expected_revision``, ``unless_cancelation_requested``.
+            **options: ``expected_revision``, ``unless_cancelation_requested``, ``lease`` (the token, of queued work).
 
         Returns:
             The record after the change.
@@ -235,8 +243,8 @@ class ManagerCalls(StoreClient):
         Raises:
             InvalidArgumentError: the result, the id or an option is malformed.
             NotFoundError: no such task, or it expired.
-            InvalidStateError: ``task_terminal``, ``cancelation_requested``.
-            ConflictError: the revision is another.
+            InvalidStateError: ``task_terminal``, ``cancelation_requested``, ``lease_required``.
+            ConflictError: the revision is another, or the lease is lost.
             LimitExceededError: a payload is too large or too deep.
 
         Source: ``taskhold_manager_complete_task``.
@@ -255,7 +263,7 @@ class ManagerCalls(StoreClient):
         task_id: str,
         failure: Payload,
         status_message: str | None = None,
-        **options: Unpack[TransitionOptions],
+        **options: Unpack[ForcibleOptions],
     ) -> str:
         """Fail a task with an error that the client sees: terminal and immutable from now on.
 
@@ -265,7 +273,8 @@ class ManagerCalls(StoreClient):
             task_id: the task's id.
             failure: a JSON-RPC error object: integer ``code``, string ``message``, optional ``data``.
             status_message: the last message for people; None clears it.
-            **options: ``expected_revision``, ``unless_cancelation_requested``.
+            **options: ``expected_revision``, ``unless_cancelation_requested``; of queued work ``lease`` (the
+                token), or ``force`` in its place for operators.
 
         Returns:
             The record after the change.
@@ -285,14 +294,15 @@ class ManagerCalls(StoreClient):
 
     @gives(TaskRecord)
     def cancel_task_json(
-        self, task_id: str, status_message: str | None = None, **options: Unpack[TransitionOptions]
+        self, task_id: str, status_message: str | None = None, **options: Unpack[ForcibleOptions]
     ) -> str:
         """Mark a task as cancelled: terminal and immutable from now on. The worker decides this, a client only asks.
 
         Args:
             task_id: the task's id.
             status_message: the last message for people; None clears it.
-            **options: ``expected_revision``, ``unless_cancelation_requested``.
+            **options: ``expected_revision``, ``unless_cancelation_requested``; of queued work ``lease`` (the
+                token), or ``force`` in its place for operators.
 
         Returns:
             The record after the change.
@@ -310,12 +320,13 @@ class ManagerCalls(StoreClient):
         )
 
     @gives(JsonObject)
-    def take_task_input_responses_json(self, task_id: str, **options: Unpack[TransitionOptions]) -> str:
+    def take_task_input_responses_json(self, task_id: str, **options: Unpack[TakeOptions]) -> str:
         """Take the answers that the client gave: returns and clears them in one step, so that each is taken once.
 
         Args:
             task_id: the task's id.
-            **options: ``expected_revision``, ``unless_cancelation_requested``.
+            **options: ``expected_revision``, ``unless_cancelation_requested``; ``peek`` (clears nothing). Of queued
+                work: ``lease`` (the token), ``checkpoint`` (any JSON, stored in the same step).
 
         Returns:
             The answers by the keys of their requests; ``{}`` when there are none.
@@ -323,7 +334,7 @@ class ManagerCalls(StoreClient):
         Raises:
             NotFoundError: no such task, or it expired.
             InvalidStateError: ``cancelation_requested``.
-            ConflictError: the revision is another.
+            ConflictError: the revision is another, or the lease is lost.
             InvalidArgumentError: the id or an option is malformed.
 
         Source: ``taskhold_manager_take_task_input_responses``.
@@ -374,28 +385,13 @@ class ManagerCalls(StoreClient):
     async def _look_async(self, task_id: str, seen_revision: int) -> str:
         return await self._made(lambda: self.wait_task_json(task_id, seen_revision, 0))
 
-    async def _waits_on(self, loop: asyncio.AbstractEventLoop) -> TaskWaits:
-        from ._waits import CAPACITY, TaskWaits
-
-        with self._lock:
-            waits = self._waits.get(loop)
-        if waits is None:
-            events = await self._made(lambda: self.open_events(CAPACITY))
-            with self._lock:
-                # Another coroutine may have been faster.
-                waits = self._waits.get(loop)
-                if waits is None:
-                    waits = self._waits[loop] = TaskWaits(loop, events)
-            if self._clock is not None:
-                self._clock._tell(waits)
-        return waits
-
     @gives(TaskPage)
     def list_tasks_json(self, **params: Unpack[TaskListOptions]) -> str:
         """List tasks for operators, oldest first. Never for clients: nobody's authorization is checked.
 
         Args:
-            **params: ``status``, ``endpoint``, ``authorization_partition`` (None: the anonymous one) as filters;
+            **params: ``status``, ``endpoint``, ``authorization_partition`` (None: the anonymous one), ``queue``,
+                ``worker``, ``work_state`` ("scheduled", "ready", "leased", "parked") as filters;
                 ``page_size`` 1 to 1000 (100), ``page_token`` from the page before; ``include_payload`` (False).
 
         Returns:
@@ -451,7 +447,7 @@ class ManagerCalls(StoreClient):
         partition: str | None,
         task_id: str,
         input_responses: Payload,
-        **options: Unpack[TransitionOptions],
+        **options: Unpack[Conditions],
     ) -> str:
         """Accept a client's answers to input requests (``tasks/update``).
 
@@ -471,7 +467,7 @@ class ManagerCalls(StoreClient):
         Raises:
             NotFoundError: unknown, expired or not the caller's.
             InvalidStateError: ``cancelation_requested``.
-            ConflictError: the revision is another.
+            ConflictError: the revision is another, or the lease is lost.
             InvalidArgumentError: an argument is malformed.
             LimitExceededError: a payload is too large or too deep.
 
@@ -608,7 +604,7 @@ class ManagerCalls(StoreClient):
         return await self._made(lambda: self.open_events(capacity))
 
 
-class AsyncManagerCalls(AsyncClient["TaskManager"]):
+class AsyncManagerCalls(AsyncQueueCalls):
     """A manager of MCP tasks for asyncio: :class:`TaskManager` with the same methods, each to be awaited.
 
     On a durable store calls are made in threads of the store; waiting takes no thread, and can be cancelled.

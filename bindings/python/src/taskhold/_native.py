@@ -66,6 +66,9 @@ SIGNATURES: Final[dict[str, tuple[Any, tuple[Any, ...]]]] = {
     "taskhold_manager_is_task_cancelation_requested": (c_int32, _FLAG_OF_ID),
     "taskhold_manager_wait_task": (c_int32, (_HANDLE, _TEXT, c_uint64, c_uint32, _OUT_TEXT, _OUT_TEXT)),
     "taskhold_manager_list_tasks": (c_int32, (_HANDLE, _TEXT, _OUT_TEXT, _OUT_TEXT)),
+    "taskhold_manager_claim_task": (c_int32, (_HANDLE, _TEXT, c_uint32, _OUT_TEXT, _OUT_TEXT)),
+    "taskhold_manager_renew_leases": (c_int32, (_HANDLE, _TEXT, _OUT_TEXT, _OUT_TEXT)),
+    "taskhold_manager_release_task": (c_int32, (_HANDLE, *[_TEXT] * 2, _OUT_TEXT, _OUT_TEXT)),
     "taskhold_manager_find_authorized_task": (c_int32, (_HANDLE, *[_TEXT] * 3, _OUT_TEXT, _OUT_TEXT)),
     "taskhold_manager_update_task": (c_int32, (_HANDLE, *[_TEXT] * 5, _OUT_TEXT, _OUT_TEXT)),
     "taskhold_manager_request_task_cancelation": (c_int32, (_HANDLE, *[_TEXT] * 3, _OUT_TEXT)),
@@ -110,6 +113,11 @@ SIGNATURES: Final[dict[str, tuple[Any, tuple[Any, ...]]]] = {
     "taskhold_state_provider_is_task_finalized": (c_int32, _FLAG_OF_ID),
     "taskhold_state_provider_task_liveness": (c_int32, _FLAG_OF_ID),
     "taskhold_state_provider_open_events": (c_int32, _OPEN_EVENTS),
+    "taskhold_state_provider_read_events": (c_int32, (_HANDLE, *[_TEXT] * 2, _OUT_TEXT, _OUT_TEXT)),
+    "taskhold_state_provider_wait_task": (c_int32, (_HANDLE, _TEXT, c_uint64, c_uint32, _OUT_REVISION, _OUT_TEXT)),
+    "taskhold_state_provider_set_push_config": (c_int32, (_HANDLE, *[_TEXT] * 4, _OUT_TEXT)),
+    "taskhold_state_provider_list_push_configs": (c_int32, (_HANDLE, *[_TEXT] * 3, _OUT_TEXT, _OUT_TEXT)),
+    "taskhold_state_provider_delete_push_config": (c_int32, (_HANDLE, *[_TEXT] * 3, _OUT_TEXT)),
 }
 
 # Callbacks stay outside: a thread of another language would have to enter Python, also while it shuts down.

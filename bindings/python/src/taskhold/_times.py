@@ -25,9 +25,9 @@ def seconds(timeout: Timeout) -> float | None:
     return timeout
 
 
-def milliseconds(duration: timedelta) -> int:
+def milliseconds(duration: int | timedelta) -> int:
     """A duration in whole milliseconds; what is shorter than one counts as one."""
-    return -(-duration // _MILLISECOND)
+    return -(-duration // _MILLISECOND) if isinstance(duration, timedelta) else duration
 
 
 class Deadline:

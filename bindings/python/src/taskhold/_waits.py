@@ -7,21 +7,25 @@ import contextlib
 import functools
 import time
 import weakref
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from . import _native
 from ._async import Watch
 from ._decode import loads
 from ._errors import InvalidHandleError, TimeoutError, closed_while_waiting
+from ._handles import Handle
 from ._native import lib
 from ._times import Timeout, seconds
 from .events import Events
 from .library import json_get
 
 if TYPE_CHECKING:
+    from ._a2a import StateProviderCalls
     from ._manager import ManagerCalls
+
+T = TypeVar("T")
 
 # Tasks that change between two turns of a loop; if more do, everyone looks.
 CAPACITY = 1024
@@ -56,6 +60,15 @@ class TaskWaits:
                 if not waiters:
                     self._by_task.pop(task_id, None)
 
+    def wake_soon(self, task_id: str) -> None:
+        """Have those who wait for a task look, from any thread."""
+        self._watch.soon(lambda: self._wake(task_id))
+
+    def _wake(self, task_id: str | None) -> None:
+        for woken in self._by_task.get(task_id or "", ()):
+            if not woken.done():
+                woken.set_result(None)
+
     def wake_all_soon(self) -> None:
         """Have everyone look, from any thread."""
         self._watch.wake_all_soon()
@@ -77,34 +90,61 @@ class TaskWaits:
                 return
             if "taskId" not in event:
                 self._watch.wake_all()
-            for woken in self._by_task.get(event.get("taskId"), ()):
-                if not woken.done():
-                    woken.set_result(None)
+            self._wake(event.get("taskId"))
 
 
 async def wait_for_change(manager: ManagerCalls, task_id: str, seen: int, timeout: Timeout) -> str:
-    """The record, as JSON text, as soon as its revision is greater than ``seen``."""
+    """The record of an MCP task, as JSON text, as soon as its revision is greater than ``seen``."""
+    loop = asyncio.get_running_loop()
+    waits = await manager._waits.on(loop, TaskWaits, lambda: manager._made(lambda: manager.open_events(CAPACITY)))
+
+    async def expires() -> float | None:
+        return await _expiry(manager, task_id, loop) if manager._clock is None else None
+
+    return await _wait(manager, waits, task_id, lambda: manager._look_async(task_id, seen), timeout, expires)
+
+
+async def wait_for_save(provider: StateProviderCalls, task_id: str, seen: int, timeout: Timeout) -> int:
+    """The revision of an A2A task as soon as it is not ``seen``."""
+    loop = asyncio.get_running_loop()
+    waits = await provider._waits.on(loop, TaskWaits, lambda: provider._made(lambda: provider._open_saves(CAPACITY)))
+
+    async def expires() -> float | None:
+        # Nothing tells of a task that another process deletes, or that is not retained any more.
+        return loop.time()
+
+    return await _wait(provider, waits, task_id, lambda: provider._look_async(task_id, seen), timeout, expires)
+
+
+async def _wait(
+    handle: Handle,
+    waits: TaskWaits,
+    task_id: str,
+    look: Callable[[], Awaitable[T]],
+    timeout: Timeout,
+    expires: Callable[[], Awaitable[float | None]],
+) -> T:
+    """What ``look`` gives as soon as it does not end in a timeout."""
     loop = asyncio.get_running_loop()
     limit = seconds(timeout)
     deadline = None if limit is None else loop.time() + limit
-    waits = await manager._waits_on(loop)
     waited = False
-    expires: float | None = None
+    expiry: float | None = None
     while True:
         try:
             # In line before the look, so that no change is missed.
             with waits.waiter(loop, task_id) as woken:
                 try:
-                    return await manager._look_async(task_id, seen)
+                    return await look()
                 except TimeoutError:
                     if deadline is not None and loop.time() >= deadline:
                         raise
-                if not waited and manager._clock is None:
-                    expires = await _expiry(manager, task_id, loop)
+                if not waited:
+                    expiry = await expires()
                 waited = True
-                await asyncio.wait([woken], timeout=_pause(loop.time(), deadline, expires))
+                await asyncio.wait([woken], timeout=_pause(loop.time(), deadline, expiry))
         except InvalidHandleError:
-            if waited and manager.closed:
+            if waited and handle.closed:
                 raise closed_while_waiting() from None
             raise
 

@@ -9,14 +9,20 @@ from typing import Unpack, cast
 
 from ._a2a import AsyncStateProviderCalls, StateProviderCalls
 from ._decode import loads
+from ._times import Timeout
 from .types import (
     A2AListOptions,
     A2ATask,
     A2ATaskPage,
+    EventLog,
     GetOptions,
     JsonObject,
     Liveness,
+    ObjectPayload,
     Payload,
+    PushConfigListOptions,
+    PushConfigs,
+    ReadOptions,
     Revisioned,
     SaveOptions,
 )
@@ -133,6 +139,78 @@ class StateProvider(StateProviderCalls):
         """As :meth:`task_liveness`, on asyncio."""
         return await self._made(lambda: self.task_liveness(task_id))
 
+    def read_events(self, task_id: str, **params: Unpack[ReadOptions]) -> EventLog:
+        """Read a task's log: the events that saves appended to it, oldest first. For the trusted host, by id.
+
+        Follow a task by passing the revision of the last event that you have or, when none came, the log's
+        ``revision``; then wait with :meth:`wait_task`.
+
+        Args:
+            task_id: the task's id, whoever owns it.
+            **params: ``after_revision`` (0), ``limit`` 1 to 1000 (100).
+
+        Returns:
+            The events with the revisions that they came with, the task's revision (0 for an unknown task), and whether
+            events behind ``after_revision`` are ``missing``.
+
+        Raises:
+            InvalidArgumentError: an argument is malformed.
+
+        Source: ``taskhold_state_provider_read_events``.
+        """
+        return cast(EventLog, loads(self.read_events_json(task_id, **params)))
+
+    async def read_events_async(self, task_id: str, **params: Unpack[ReadOptions]) -> EventLog:
+        """As :meth:`read_events`, on asyncio."""
+        return await self._made(lambda: self.read_events(task_id, **params))
+
+    async def read_events_json_async(self, task_id: str, **params: Unpack[ReadOptions]) -> str:
+        """As :meth:`read_events_json`, on asyncio."""
+        return await self._made(lambda: self.read_events_json(task_id, **params))
+
+    async def set_push_config_async(
+        self, owner: str | None, task_id: str, config_id: str | None, config: ObjectPayload
+    ) -> None:
+        """As :meth:`set_push_config`, on asyncio."""
+        return await self._made(lambda: self.set_push_config(owner, task_id, config_id, config))
+
+    def list_push_configs(
+        self, owner: str | None, task_id: str, **params: Unpack[PushConfigListOptions]
+    ) -> PushConfigs:
+        """List the push notification configs of one of the owner's tasks.
+
+        Args:
+            owner: whose task; None is the anonymous owner.
+            task_id: the task's id.
+            **params: ``any_owner`` (False): of the task whoever owns it, with None as the owner. For sending
+                notifications, never for clients.
+
+        Returns:
+            The configs with their ids, the one that was set first coming first.
+
+        Raises:
+            InvalidArgumentError: an argument is malformed.
+
+        Source: ``taskhold_state_provider_list_push_configs``.
+        """
+        return cast(PushConfigs, loads(self.list_push_configs_json(owner, task_id, **params)))
+
+    async def list_push_configs_async(
+        self, owner: str | None, task_id: str, **params: Unpack[PushConfigListOptions]
+    ) -> PushConfigs:
+        """As :meth:`list_push_configs`, on asyncio."""
+        return await self._made(lambda: self.list_push_configs(owner, task_id, **params))
+
+    async def list_push_configs_json_async(
+        self, owner: str | None, task_id: str, **params: Unpack[PushConfigListOptions]
+    ) -> str:
+        """As :meth:`list_push_configs_json`, on asyncio."""
+        return await self._made(lambda: self.list_push_configs_json(owner, task_id, **params))
+
+    async def delete_push_config_async(self, owner: str | None, task_id: str, config_id: str | None = None) -> None:
+        """As :meth:`delete_push_config`, on asyncio."""
+        return await self._made(lambda: self.delete_push_config(owner, task_id, config_id))
+
 
 class AsyncStateProvider(AsyncStateProviderCalls):
     """A provider of the state of A2A tasks for asyncio: :class:`StateProvider` with the same methods, to be awaited.
@@ -167,15 +245,17 @@ class AsyncStateProvider(AsyncStateProviderCalls):
         Args:
             owner: whose task it is, at most 1024 bytes; None is the anonymous owner, and another than "".
             task: an A2A Task object, kept byte for byte; ``id`` and ``status.state`` are required.
-            **options: ``expected_revision`` (0: there must be none), ``is_replicated`` (another node saved it first:
-                nothing is announced).
+            **options: ``expected_revision`` (0: there must be none), ``must_exist``, ``unless_final`` (a task that is
+                final already is left alone), ``event`` (any JSON but null that led to this state: appended to the
+                task's log in the same step), ``is_replicated`` (another node saved it first: nothing is announced).
 
         Returns:
             The revision that this save made.
 
         Raises:
-            NotFoundError: the id belongs to another owner.
-            InvalidStateError: ``task_final``: the stored task is final and this one is not.
+            NotFoundError: the id belongs to another owner, or there is none and ``must_exist`` was given.
+            InvalidStateError: ``task_final``: the stored task is final, and this one is not or ``unless_final`` was
+                given.
             ConflictError: the revision is another.
             CapacityExhaustedError: the limit of retained tasks is reached.
             InvalidArgumentError: an argument is malformed.
@@ -290,3 +370,122 @@ class AsyncStateProvider(AsyncStateProviderCalls):
         """
         client = self._client or await self._opened()
         return await client.task_liveness_async(task_id)
+
+    async def read_events(self, task_id: str, **params: Unpack[ReadOptions]) -> EventLog:
+        """Read a task's log: the events that saves appended to it, oldest first. For the trusted host, by id.
+
+        Follow a task by passing the revision of the last event that you have or, when none came, the log's
+        ``revision``; then wait with :meth:`wait_task`.
+
+        Args:
+            task_id: the task's id, whoever owns it.
+            **params: ``after_revision`` (0), ``limit`` 1 to 1000 (100).
+
+        Returns:
+            The events with the revisions that they came with, the task's revision (0 for an unknown task), and whether
+            events behind ``after_revision`` are ``missing``.
+
+        Raises:
+            InvalidArgumentError: an argument is malformed.
+
+        Source: ``taskhold_state_provider_read_events``.
+        """
+        client = self._client or await self._opened()
+        return await client.read_events_async(task_id, **params)
+
+    async def read_events_json(self, task_id: str, **params: Unpack[ReadOptions]) -> str:
+        """As :meth:`read_events`; gives the text."""
+        client = self._client or await self._opened()
+        return await client.read_events_json_async(task_id, **params)
+
+    async def wait_task(self, task_id: str, seen_revision: int = 0, timeout: Timeout = None) -> int:
+        """Wait until a task's revision is not the one seen; Ctrl-C interrupts the wait. For the trusted host, by id.
+
+        Args:
+            task_id: the task's id, whoever owns it.
+            seen_revision: the revision seen last; 0 for any.
+            timeout: longest wait in real time, seconds or a timedelta; None waits without end, 0 looks and returns.
+
+        Returns:
+            The task's revision.
+
+        Raises:
+            TimeoutError: the revision is still the one seen.
+            NotFoundError: the task is not there, or goes.
+            ClosedError: the provider was closed meanwhile.
+            InvalidArgumentError: the id is malformed.
+
+        Source: ``taskhold_state_provider_wait_task``.
+        """
+        client = self._client or await self._opened()
+        return await client.wait_task_async(task_id, seen_revision, timeout)
+
+    async def set_push_config(
+        self, owner: str | None, task_id: str, config_id: str | None, config: ObjectPayload
+    ) -> None:
+        """Keep a push notification config for one of the owner's tasks, in the place of the one with the same id.
+
+        It goes with its task. It may come before the task: it then waits in this provider's memory for the task's
+        first save by the same owner through this provider.
+
+        Args:
+            owner: whose task; None is the anonymous owner.
+            task_id: the task's id.
+            config_id: the config's id, unique for the task; None stands for the task's.
+            config: an object, kept byte for byte; whether its URL may be called is yours to decide.
+
+        Raises:
+            NotFoundError: the task is another owner's.
+            CapacityExhaustedError: the task has 100 configs.
+            InvalidArgumentError: an argument is malformed.
+            LimitExceededError: the config is too large or too deep.
+
+        Source: ``taskhold_state_provider_set_push_config``.
+        """
+        client = self._client or await self._opened()
+        return await client.set_push_config_async(owner, task_id, config_id, config)
+
+    async def list_push_configs(
+        self, owner: str | None, task_id: str, **params: Unpack[PushConfigListOptions]
+    ) -> PushConfigs:
+        """List the push notification configs of one of the owner's tasks.
+
+        Args:
+            owner: whose task; None is the anonymous owner.
+            task_id: the task's id.
+            **params: ``any_owner`` (False): of the task whoever owns it, with None as the owner. For sending
+                notifications, never for clients.
+
+        Returns:
+            The configs with their ids, the one that was set first coming first.
+
+        Raises:
+            InvalidArgumentError: an argument is malformed.
+
+        Source: ``taskhold_state_provider_list_push_configs``.
+        """
+        client = self._client or await self._opened()
+        return await client.list_push_configs_async(owner, task_id, **params)
+
+    async def list_push_configs_json(
+        self, owner: str | None, task_id: str, **params: Unpack[PushConfigListOptions]
+    ) -> str:
+        """As :meth:`list_push_configs`; gives the text."""
+        client = self._client or await self._opened()
+        return await client.list_push_configs_json_async(owner, task_id, **params)
+
+    async def delete_push_config(self, owner: str | None, task_id: str, config_id: str | None = None) -> None:
+        """Delete a push notification config of one of the owner's tasks, or all. What is not there is left alone.
+
+        Args:
+            owner: whose task; None is the anonymous owner.
+            task_id: the task's id.
+            config_id: the config's id; None deletes all of the task's.
+
+        Raises:
+            InvalidArgumentError: an argument is malformed.
+
+        Source: ``taskhold_state_provider_delete_push_config``.
+        """
+        client = self._client or await self._opened()
+        return await client.delete_push_config_async(owner, task_id, config_id)

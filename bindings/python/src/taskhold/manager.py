@@ -5,17 +5,26 @@ Written by generate.py from _manager.py.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Unpack, cast
 
 from ._decode import loads
 from ._manager import AsyncManagerCalls, ManagerCalls
 from ._times import Timeout
 from .types import (
+    Conditions,
     CreationOptions,
+    ForcibleOptions,
+    InputOptions,
     JsonObject,
+    Milliseconds,
     Payload,
+    ReleaseOptions,
     RenderOptions,
+    Renewal,
+    RenewalOutcome,
     Revisioned,
+    TakeOptions,
     TaskListOptions,
     TaskPage,
     TaskRecord,
@@ -41,6 +50,100 @@ class TaskManager(ManagerCalls):
     True
     """
 
+    def claim_task(
+        self, queues: Sequence[str], *, worker: str, lease_ms: Milliseconds = 30000, timeout: Timeout = None
+    ) -> TaskRecord | None:
+        """Claim a task of a queue, or wait for one: it is then held under a lease by this worker alone.
+
+        :meth:`claim` does this too, keeps the lease, and gives the task back at the end.
+
+        Args:
+            queues: the queues to take from, 1 to 64, in strict order of preference.
+            worker: who claims, 1 to 256 bytes; operators see it.
+            lease_ms: for how long the task is held unless the lease is renewed, 1 to 86400000 milliseconds or a
+                timedelta. Choose it above any pause that is to be survived.
+            timeout: longest wait in real time, seconds or a timedelta; None waits without end, 0 looks and returns.
+
+        Returns:
+            The record with ``lease["token"]``, which every change of the task by its worker needs as the option
+            ``lease``; None when no task came.
+
+        Raises:
+            InvalidArgumentError: an argument is malformed.
+            ClosedError: the manager was closed.
+
+        Source: ``taskhold_manager_claim_task``.
+        """
+        text = self.claim_task_json(queues, worker=worker, lease_ms=lease_ms, timeout=timeout)
+        return None if text is None else cast(TaskRecord, loads(text))
+
+    async def claim_task_async(
+        self, queues: Sequence[str], *, worker: str, lease_ms: Milliseconds = 30000, timeout: Timeout = None
+    ) -> TaskRecord | None:
+        """As :meth:`claim_task`, on asyncio: no thread waits."""
+        text = await self.claim_task_json_async(queues, worker=worker, lease_ms=lease_ms, timeout=timeout)
+        return None if text is None else cast(TaskRecord, loads(text))
+
+    def renew_leases(self, tasks: Sequence[Renewal], *, lease_ms: Milliseconds = 30000) -> RenewalOutcome:
+        """Renew leases: the end of each is ``lease_ms`` from now. Renew at a third of the lease.
+
+        Args:
+            tasks: 1 to 1000, none twice: ``{"task_id": …, "lease": …}`` and, if a stored checkpoint is to be replaced,
+                ``checkpoint`` (any JSON; a :class:`Json` is text).
+            lease_ms: for how long from now, 1 to 86400000 milliseconds or a timedelta.
+
+        Returns:
+            The ids of the tasks whose lease was renewed, of those whose lease is lost (they spoil nothing for the
+            rest), and of those of the first whose client asks for cancelation.
+
+        Raises:
+            InvalidArgumentError: an argument is malformed.
+            LimitExceededError: the checkpoints together are too large; nothing was renewed.
+
+        Source: ``taskhold_manager_renew_leases``.
+        """
+        return cast(RenewalOutcome, loads(self.renew_leases_json(tasks, lease_ms=lease_ms)))
+
+    async def renew_leases_async(self, tasks: Sequence[Renewal], *, lease_ms: Milliseconds = 30000) -> RenewalOutcome:
+        """As :meth:`renew_leases`, on asyncio."""
+        return await self._made(lambda: self.renew_leases(tasks, lease_ms=lease_ms))
+
+    async def renew_leases_json_async(self, tasks: Sequence[Renewal], *, lease_ms: Milliseconds = 30000) -> str:
+        """As :meth:`renew_leases_json`, on asyncio."""
+        return await self._made(lambda: self.renew_leases_json(tasks, lease_ms=lease_ms))
+
+    def release_task(self, task_id: str, **options: Unpack[ReleaseOptions]) -> TaskRecord:
+        """Give a held task back to its queue. With no attempt left it is failed.
+
+        Args:
+            task_id: the task's id.
+            **options: ``lease`` (the token, needed); ``delay_ms`` (0: claimable after this and after the backoff,
+                whichever is longer); ``counts_as_attempt`` (True; False for an orderly shutdown); ``status_message``
+                (absent keeps the message, None clears it); ``checkpoint`` (any JSON, for who goes on);
+                ``failure`` (a JSON-RPC error object: becomes ``lastFailure``).
+
+        Returns:
+            The record after the change.
+
+        Raises:
+            NotFoundError: no such task, or it expired.
+            InvalidStateError: ``task_terminal``, ``lease_required``, ``not_queued``.
+            ConflictError: ``lease_lost``.
+            InvalidArgumentError: the id or an option is malformed.
+            LimitExceededError: a payload is too large or too deep.
+
+        Source: ``taskhold_manager_release_task``.
+        """
+        return cast(TaskRecord, loads(self.release_task_json(task_id, **options)))
+
+    async def release_task_async(self, task_id: str, **options: Unpack[ReleaseOptions]) -> TaskRecord:
+        """As :meth:`release_task`, on asyncio."""
+        return await self._made(lambda: self.release_task(task_id, **options))
+
+    async def release_task_json_async(self, task_id: str, **options: Unpack[ReleaseOptions]) -> str:
+        """As :meth:`release_task_json`, on asyncio."""
+        return await self._made(lambda: self.release_task_json(task_id, **options))
+
     def options(self) -> JsonObject:
         """The options that the manager works with, defaults filled in, with the library's names.
 
@@ -64,7 +167,12 @@ class TaskManager(ManagerCalls):
             origin: what it came from, any JSON but null; kept byte for byte.
             **options: ``authorization_partition`` (None: the anonymous one), ``metadata`` (an object; ``_meta`` in
                 every rendering), ``declared_input_requests`` (what the task may ask: ``elicitation/form``,
-                ``elicitation/url``, ``sampling/createMessage``, ``roots/list``).
+                ``elicitation/url``, ``sampling/createMessage``, ``roots/list``), ``task_time_to_live_ms`` (in the
+                place of the manager's). For queued work: ``queue`` (workers may claim the task), ``work`` (any JSON:
+                what a worker needs), ``delay_ms`` (0: not claimable before), ``attempts``
+                (:class:`taskhold.types.Attempts`; one unless given), ``lease`` (``{"worker": …, "lease_ms": …}``:
+                the task begins in its creator's hands), ``operation_id`` (creating again gives the existing
+                task, ``created`` False).
 
         Returns:
             The record; ``task`` is the only part that may reach a client.
@@ -72,6 +180,7 @@ class TaskManager(ManagerCalls):
         Raises:
             InvalidArgumentError: the creation is malformed.
             CapacityExhaustedError: the limit of unexpired tasks is reached; none is evicted.
+            ConflictError: ``operation_mismatch``: the operation id stands for other work.
             LimitExceededError: a payload is too large or too deep.
 
         Source: ``taskhold_manager_create_task``.
@@ -117,15 +226,16 @@ class TaskManager(ManagerCalls):
             task_id: the task's id.
             status_message: the new message for people; None clears it.
             **options: ``expected_revision``, ``unless_cancelation_requested``; ``withdraw_input_requests`` supersedes
-                only these keys, and ``[]`` none, which sets the message of a task that goes on asking.
+                only these keys, and ``[]`` none, which sets the message of a task that goes on asking. Of queued work:
+                ``lease`` (the token), ``force`` in its place for operators, ``checkpoint`` (any JSON).
 
         Returns:
             The record after the change.
 
         Raises:
             NotFoundError: no such task, or it expired.
-            InvalidStateError: ``task_terminal``, ``cancelation_requested``.
-            ConflictError: the revision is another.
+            InvalidStateError: ``task_terminal``, ``cancelation_requested``, ``lease_required``.
+            ConflictError: the revision is another, or the lease is lost.
             InvalidArgumentError: the id or an option is malformed.
             LimitExceededError: the message is too large.
 
@@ -146,11 +256,7 @@ class TaskManager(ManagerCalls):
         return await self._made(lambda: self.mark_task_working_json(task_id, status_message, **options))
 
     def request_task_input(
-        self,
-        task_id: str,
-        input_requests: Payload,
-        status_message: str | None = None,
-        **options: Unpack[TransitionOptions],
+        self, task_id: str, input_requests: Payload, status_message: str | None = None, **options: Unpack[InputOptions]
     ) -> TaskRecord:
         """Ask the client for input: adds requests and puts the task into status input_required.
 
@@ -159,7 +265,8 @@ class TaskManager(ManagerCalls):
             input_requests: an object of at least one member: input requests by keys that are used once in the
                 task's life, ``{"method": "elicitation/create" | "sampling/createMessage" | "roots/list", …}``.
             status_message: the new message for people; None clears it.
-            **options: ``expected_revision``, ``unless_cancelation_requested``.
+            **options: ``expected_revision``, ``unless_cancelation_requested``. Of queued work: ``lease`` (the
+                token), ``checkpoint`` (any JSON), ``park`` (nobody holds the task until the last answer).
 
         Returns:
             The record after the change.
@@ -168,7 +275,7 @@ class TaskManager(ManagerCalls):
             InvalidArgumentError: ``empty_input_requests``, ``input_request_key_reused``, ``invalid_payload``, …
             NotFoundError: no such task, or it expired.
             InvalidStateError: ``task_terminal``, ``input_responses_untaken``, ``cancelation_requested``.
-            ConflictError: the revision is another.
+            ConflictError: the revision is another, or the lease is lost.
             LimitExceededError: a payload is too large or too deep.
 
         Source: ``taskhold_manager_request_task_input``.
@@ -176,21 +283,13 @@ class TaskManager(ManagerCalls):
         return cast(TaskRecord, loads(self.request_task_input_json(task_id, input_requests, status_message, **options)))
 
     async def request_task_input_async(
-        self,
-        task_id: str,
-        input_requests: Payload,
-        status_message: str | None = None,
-        **options: Unpack[TransitionOptions],
+        self, task_id: str, input_requests: Payload, status_message: str | None = None, **options: Unpack[InputOptions]
     ) -> TaskRecord:
         """As :meth:`request_task_input`, on asyncio."""
         return await self._made(lambda: self.request_task_input(task_id, input_requests, status_message, **options))
 
     async def request_task_input_json_async(
-        self,
-        task_id: str,
-        input_requests: Payload,
-        status_message: str | None = None,
-        **options: Unpack[TransitionOptions],
+        self, task_id: str, input_requests: Payload, status_message: str | None = None, **options: Unpack[InputOptions]
     ) -> str:
         """As :meth:`request_task_input_json`, on asyncio."""
         return await self._made(
@@ -206,7 +305,7 @@ class TaskManager(ManagerCalls):
             task_id: the task's id.
             result: an object, kept byte for byte; one whose ``isError`` is true completes the task all the same.
             status_message: the last message for people; None clears it.
-            **options: ``expected_revision``, ``unless_cancelation_requested``.
+            **options: ``expected_revision``, ``unless_cancelation_requested``, ``lease`` (the token, of queued work).
 
         Returns:
             The record after the change.
@@ -214,8 +313,8 @@ class TaskManager(ManagerCalls):
         Raises:
             InvalidArgumentError: the result, the id or an option is malformed.
             NotFoundError: no such task, or it expired.
-            InvalidStateError: ``task_terminal``, ``cancelation_requested``.
-            ConflictError: the revision is another.
+            InvalidStateError: ``task_terminal``, ``cancelation_requested``, ``lease_required``.
+            ConflictError: the revision is another, or the lease is lost.
             LimitExceededError: a payload is too large or too deep.
 
         Source: ``taskhold_manager_complete_task``.
@@ -235,7 +334,7 @@ class TaskManager(ManagerCalls):
         return await self._made(lambda: self.complete_task_json(task_id, result, status_message, **options))
 
     def fail_task(
-        self, task_id: str, failure: Payload, status_message: str | None = None, **options: Unpack[TransitionOptions]
+        self, task_id: str, failure: Payload, status_message: str | None = None, **options: Unpack[ForcibleOptions]
     ) -> TaskRecord:
         """Fail a task with an error that the client sees: terminal and immutable from now on.
 
@@ -245,7 +344,8 @@ class TaskManager(ManagerCalls):
             task_id: the task's id.
             failure: a JSON-RPC error object: integer ``code``, string ``message``, optional ``data``.
             status_message: the last message for people; None clears it.
-            **options: ``expected_revision``, ``unless_cancelation_requested``.
+            **options: ``expected_revision``, ``unless_cancelation_requested``; of queued work ``lease`` (the
+                token), or ``force`` in its place for operators.
 
         Returns:
             The record after the change.
@@ -258,26 +358,27 @@ class TaskManager(ManagerCalls):
         return cast(TaskRecord, loads(self.fail_task_json(task_id, failure, status_message, **options)))
 
     async def fail_task_async(
-        self, task_id: str, failure: Payload, status_message: str | None = None, **options: Unpack[TransitionOptions]
+        self, task_id: str, failure: Payload, status_message: str | None = None, **options: Unpack[ForcibleOptions]
     ) -> TaskRecord:
         """As :meth:`fail_task`, on asyncio."""
         return await self._made(lambda: self.fail_task(task_id, failure, status_message, **options))
 
     async def fail_task_json_async(
-        self, task_id: str, failure: Payload, status_message: str | None = None, **options: Unpack[TransitionOptions]
+        self, task_id: str, failure: Payload, status_message: str | None = None, **options: Unpack[ForcibleOptions]
     ) -> str:
         """As :meth:`fail_task_json`, on asyncio."""
         return await self._made(lambda: self.fail_task_json(task_id, failure, status_message, **options))
 
     def cancel_task(
-        self, task_id: str, status_message: str | None = None, **options: Unpack[TransitionOptions]
+        self, task_id: str, status_message: str | None = None, **options: Unpack[ForcibleOptions]
     ) -> TaskRecord:
         """Mark a task as cancelled: terminal and immutable from now on. The worker decides this, a client only asks.
 
         Args:
             task_id: the task's id.
             status_message: the last message for people; None clears it.
-            **options: ``expected_revision``, ``unless_cancelation_requested``.
+            **options: ``expected_revision``, ``unless_cancelation_requested``; of queued work ``lease`` (the
+                token), or ``force`` in its place for operators.
 
         Returns:
             The record after the change.
@@ -290,23 +391,24 @@ class TaskManager(ManagerCalls):
         return cast(TaskRecord, loads(self.cancel_task_json(task_id, status_message, **options)))
 
     async def cancel_task_async(
-        self, task_id: str, status_message: str | None = None, **options: Unpack[TransitionOptions]
+        self, task_id: str, status_message: str | None = None, **options: Unpack[ForcibleOptions]
     ) -> TaskRecord:
         """As :meth:`cancel_task`, on asyncio."""
         return await self._made(lambda: self.cancel_task(task_id, status_message, **options))
 
     async def cancel_task_json_async(
-        self, task_id: str, status_message: str | None = None, **options: Unpack[TransitionOptions]
+        self, task_id: str, status_message: str | None = None, **options: Unpack[ForcibleOptions]
     ) -> str:
         """As :meth:`cancel_task_json`, on asyncio."""
         return await self._made(lambda: self.cancel_task_json(task_id, status_message, **options))
 
-    def take_task_input_responses(self, task_id: str, **options: Unpack[TransitionOptions]) -> JsonObject:
+    def take_task_input_responses(self, task_id: str, **options: Unpack[TakeOptions]) -> JsonObject:
         """Take the answers that the client gave: returns and clears them in one step, so that each is taken once.
 
         Args:
             task_id: the task's id.
-            **options: ``expected_revision``, ``unless_cancelation_requested``.
+            **options: ``expected_revision``, ``unless_cancelation_requested``; ``peek`` (clears nothing). Of queued
+                work: ``lease`` (the token), ``checkpoint`` (any JSON, stored in the same step).
 
         Returns:
             The answers by the keys of their requests; ``{}`` when there are none.
@@ -314,18 +416,18 @@ class TaskManager(ManagerCalls):
         Raises:
             NotFoundError: no such task, or it expired.
             InvalidStateError: ``cancelation_requested``.
-            ConflictError: the revision is another.
+            ConflictError: the revision is another, or the lease is lost.
             InvalidArgumentError: the id or an option is malformed.
 
         Source: ``taskhold_manager_take_task_input_responses``.
         """
         return cast(JsonObject, loads(self.take_task_input_responses_json(task_id, **options)))
 
-    async def take_task_input_responses_async(self, task_id: str, **options: Unpack[TransitionOptions]) -> JsonObject:
+    async def take_task_input_responses_async(self, task_id: str, **options: Unpack[TakeOptions]) -> JsonObject:
         """As :meth:`take_task_input_responses`, on asyncio."""
         return await self._made(lambda: self.take_task_input_responses(task_id, **options))
 
-    async def take_task_input_responses_json_async(self, task_id: str, **options: Unpack[TransitionOptions]) -> str:
+    async def take_task_input_responses_json_async(self, task_id: str, **options: Unpack[TakeOptions]) -> str:
         """As :meth:`take_task_input_responses_json`, on asyncio."""
         return await self._made(lambda: self.take_task_input_responses_json(task_id, **options))
 
@@ -362,7 +464,8 @@ class TaskManager(ManagerCalls):
         """List tasks for operators, oldest first. Never for clients: nobody's authorization is checked.
 
         Args:
-            **params: ``status``, ``endpoint``, ``authorization_partition`` (None: the anonymous one) as filters;
+            **params: ``status``, ``endpoint``, ``authorization_partition`` (None: the anonymous one), ``queue``,
+                ``worker``, ``work_state`` ("scheduled", "ready", "leased", "parked") as filters;
                 ``page_size`` 1 to 1000 (100), ``page_token`` from the page before; ``include_payload`` (False).
 
         Returns:
@@ -416,7 +519,7 @@ class TaskManager(ManagerCalls):
         partition: str | None,
         task_id: str,
         input_responses: Payload,
-        **options: Unpack[TransitionOptions],
+        **options: Unpack[Conditions],
     ) -> UpdateOutcome:
         """Accept a client's answers to input requests (``tasks/update``).
 
@@ -436,7 +539,7 @@ class TaskManager(ManagerCalls):
         Raises:
             NotFoundError: unknown, expired or not the caller's.
             InvalidStateError: ``cancelation_requested``.
-            ConflictError: the revision is another.
+            ConflictError: the revision is another, or the lease is lost.
             InvalidArgumentError: an argument is malformed.
             LimitExceededError: a payload is too large or too deep.
 
@@ -452,7 +555,7 @@ class TaskManager(ManagerCalls):
         partition: str | None,
         task_id: str,
         input_responses: Payload,
-        **options: Unpack[TransitionOptions],
+        **options: Unpack[Conditions],
     ) -> UpdateOutcome:
         """As :meth:`update_task`, on asyncio."""
         return await self._made(lambda: self.update_task(endpoint, partition, task_id, input_responses, **options))
@@ -463,7 +566,7 @@ class TaskManager(ManagerCalls):
         partition: str | None,
         task_id: str,
         input_responses: Payload,
-        **options: Unpack[TransitionOptions],
+        **options: Unpack[Conditions],
     ) -> str:
         """As :meth:`update_task_json`, on asyncio."""
         return await self._made(lambda: self.update_task_json(endpoint, partition, task_id, input_responses, **options))
@@ -575,6 +678,96 @@ class AsyncTaskManager(AsyncManagerCalls):
 
     _opens = TaskManager
 
+    async def claim_task(
+        self, queues: Sequence[str], *, worker: str, lease_ms: Milliseconds = 30000, timeout: Timeout = None
+    ) -> TaskRecord | None:
+        """Claim a task of a queue, or wait for one: it is then held under a lease by this worker alone.
+
+        :meth:`claim` does this too, keeps the lease, and gives the task back at the end.
+
+        Args:
+            queues: the queues to take from, 1 to 64, in strict order of preference.
+            worker: who claims, 1 to 256 bytes; operators see it.
+            lease_ms: for how long the task is held unless the lease is renewed, 1 to 86400000 milliseconds or a
+                timedelta. Choose it above any pause that is to be survived.
+            timeout: longest wait in real time, seconds or a timedelta; None waits without end, 0 looks and returns.
+
+        Returns:
+            The record with ``lease["token"]``, which every change of the task by its worker needs as the option
+            ``lease``; None when no task came.
+
+        Raises:
+            InvalidArgumentError: an argument is malformed.
+            ClosedError: the manager was closed.
+
+        Source: ``taskhold_manager_claim_task``.
+        """
+        client = self._client or await self._opened()
+        return await client.claim_task_async(queues, worker=worker, lease_ms=lease_ms, timeout=timeout)
+
+    async def claim_task_json(
+        self, queues: Sequence[str], *, worker: str, lease_ms: Milliseconds = 30000, timeout: Timeout = None
+    ) -> str | None:
+        """As :meth:`claim_task`; gives the text."""
+        client = self._client or await self._opened()
+        return await client.claim_task_json_async(queues, worker=worker, lease_ms=lease_ms, timeout=timeout)
+
+    async def renew_leases(self, tasks: Sequence[Renewal], *, lease_ms: Milliseconds = 30000) -> RenewalOutcome:
+        """Renew leases: the end of each is ``lease_ms`` from now. Renew at a third of the lease.
+
+        Args:
+            tasks: 1 to 1000, none twice: ``{"task_id": …, "lease": …}`` and, if a stored checkpoint is to be replaced,
+                ``checkpoint`` (any JSON; a :class:`Json` is text).
+            lease_ms: for how long from now, 1 to 86400000 milliseconds or a timedelta.
+
+        Returns:
+            The ids of the tasks whose lease was renewed, of those whose lease is lost (they spoil nothing for the
+            rest), and of those of the first whose client asks for cancelation.
+
+        Raises:
+            InvalidArgumentError: an argument is malformed.
+            LimitExceededError: the checkpoints together are too large; nothing was renewed.
+
+        Source: ``taskhold_manager_renew_leases``.
+        """
+        client = self._client or await self._opened()
+        return await client.renew_leases_async(tasks, lease_ms=lease_ms)
+
+    async def renew_leases_json(self, tasks: Sequence[Renewal], *, lease_ms: Milliseconds = 30000) -> str:
+        """As :meth:`renew_leases`; gives the text."""
+        client = self._client or await self._opened()
+        return await client.renew_leases_json_async(tasks, lease_ms=lease_ms)
+
+    async def release_task(self, task_id: str, **options: Unpack[ReleaseOptions]) -> TaskRecord:
+        """Give a held task back to its queue. With no attempt left it is failed.
+
+        Args:
+            task_id: the task's id.
+            **options: ``lease`` (the token, needed); ``delay_ms`` (0: claimable after this and after the backoff,
+                whichever is longer); ``counts_as_attempt`` (True; False for an orderly shutdown); ``status_message``
+                (absent keeps the message, None clears it); ``checkpoint`` (any JSON, for who goes on);
+                ``failure`` (a JSON-RPC error object: becomes ``lastFailure``).
+
+        Returns:
+            The record after the change.
+
+        Raises:
+            NotFoundError: no such task, or it expired.
+            InvalidStateError: ``task_terminal``, ``lease_required``, ``not_queued``.
+            ConflictError: ``lease_lost``.
+            InvalidArgumentError: the id or an option is malformed.
+            LimitExceededError: a payload is too large or too deep.
+
+        Source: ``taskhold_manager_release_task``.
+        """
+        client = self._client or await self._opened()
+        return await client.release_task_async(task_id, **options)
+
+    async def release_task_json(self, task_id: str, **options: Unpack[ReleaseOptions]) -> str:
+        """As :meth:`release_task`; gives the text."""
+        client = self._client or await self._opened()
+        return await client.release_task_json_async(task_id, **options)
+
     async def options(self) -> JsonObject:
         """The options that the manager works with, defaults filled in, with the library's names.
 
@@ -596,7 +789,12 @@ class AsyncTaskManager(AsyncManagerCalls):
             origin: what it came from, any JSON but null; kept byte for byte.
             **options: ``authorization_partition`` (None: the anonymous one), ``metadata`` (an object; ``_meta`` in
                 every rendering), ``declared_input_requests`` (what the task may ask: ``elicitation/form``,
-                ``elicitation/url``, ``sampling/createMessage``, ``roots/list``).
+                ``elicitation/url``, ``sampling/createMessage``, ``roots/list``), ``task_time_to_live_ms`` (in the
+                place of the manager's). For queued work: ``queue`` (workers may claim the task), ``work`` (any JSON:
+                what a worker needs), ``delay_ms`` (0: not claimable before), ``attempts``
+                (:class:`taskhold.types.Attempts`; one unless given), ``lease`` (``{"worker": …, "lease_ms": …}``:
+                the task begins in its creator's hands), ``operation_id`` (creating again gives the existing
+                task, ``created`` False).
 
         Returns:
             The record; ``task`` is the only part that may reach a client.
@@ -604,6 +802,7 @@ class AsyncTaskManager(AsyncManagerCalls):
         Raises:
             InvalidArgumentError: the creation is malformed.
             CapacityExhaustedError: the limit of unexpired tasks is reached; none is evicted.
+            ConflictError: ``operation_mismatch``: the operation id stands for other work.
             LimitExceededError: a payload is too large or too deep.
 
         Source: ``taskhold_manager_create_task``.
@@ -644,15 +843,16 @@ class AsyncTaskManager(AsyncManagerCalls):
             task_id: the task's id.
             status_message: the new message for people; None clears it.
             **options: ``expected_revision``, ``unless_cancelation_requested``; ``withdraw_input_requests`` supersedes
-                only these keys, and ``[]`` none, which sets the message of a task that goes on asking.
+                only these keys, and ``[]`` none, which sets the message of a task that goes on asking. Of queued work:
+                ``lease`` (the token), ``force`` in its place for operators, ``checkpoint`` (any JSON).
 
         Returns:
             The record after the change.
 
         Raises:
             NotFoundError: no such task, or it expired.
-            InvalidStateError: ``task_terminal``, ``cancelation_requested``.
-            ConflictError: the revision is another.
+            InvalidStateError: ``task_terminal``, ``cancelation_requested``, ``lease_required``.
+            ConflictError: the revision is another, or the lease is lost.
             InvalidArgumentError: the id or an option is malformed.
             LimitExceededError: the message is too large.
 
@@ -669,11 +869,7 @@ class AsyncTaskManager(AsyncManagerCalls):
         return await client.mark_task_working_json_async(task_id, status_message, **options)
 
     async def request_task_input(
-        self,
-        task_id: str,
-        input_requests: Payload,
-        status_message: str | None = None,
-        **options: Unpack[TransitionOptions],
+        self, task_id: str, input_requests: Payload, status_message: str | None = None, **options: Unpack[InputOptions]
     ) -> TaskRecord:
         """Ask the client for input: adds requests and puts the task into status input_required.
 
@@ -682,7 +878,8 @@ class AsyncTaskManager(AsyncManagerCalls):
             input_requests: an object of at least one member: input requests by keys that are used once in the
                 task's life, ``{"method": "elicitation/create" | "sampling/createMessage" | "roots/list", …}``.
             status_message: the new message for people; None clears it.
-            **options: ``expected_revision``, ``unless_cancelation_requested``.
+            **options: ``expected_revision``, ``unless_cancelation_requested``. Of queued work: ``lease`` (the
+                token), ``checkpoint`` (any JSON), ``park`` (nobody holds the task until the last answer).
 
         Returns:
             The record after the change.
@@ -691,7 +888,7 @@ class AsyncTaskManager(AsyncManagerCalls):
             InvalidArgumentError: ``empty_input_requests``, ``input_request_key_reused``, ``invalid_payload``, …
             NotFoundError: no such task, or it expired.
             InvalidStateError: ``task_terminal``, ``input_responses_untaken``, ``cancelation_requested``.
-            ConflictError: the revision is another.
+            ConflictError: the revision is another, or the lease is lost.
             LimitExceededError: a payload is too large or too deep.
 
         Source: ``taskhold_manager_request_task_input``.
@@ -700,11 +897,7 @@ class AsyncTaskManager(AsyncManagerCalls):
         return await client.request_task_input_async(task_id, input_requests, status_message, **options)
 
     async def request_task_input_json(
-        self,
-        task_id: str,
-        input_requests: Payload,
-        status_message: str | None = None,
-        **options: Unpack[TransitionOptions],
+        self, task_id: str, input_requests: Payload, status_message: str | None = None, **options: Unpack[InputOptions]
     ) -> str:
         """As :meth:`request_task_input`; gives the text."""
         client = self._client or await self._opened()
@@ -719,7 +912,7 @@ class AsyncTaskManager(AsyncManagerCalls):
             task_id: the task's id.
             result: an object, kept byte for byte; one whose ``isError`` is true completes the task all the same.
             status_message: the last message for people; None clears it.
-            **options: ``expected_revision``, ``unless_cancelation_requested``.
+            **options: ``expected_revision``, ``unless_cancelation_requested``, ``lease`` (the token, of queued work).
 
         Returns:
             The record after the change.
@@ -727,8 +920,8 @@ class AsyncTaskManager(AsyncManagerCalls):
         Raises:
             InvalidArgumentError: the result, the id or an option is malformed.
             NotFoundError: no such task, or it expired.
-            InvalidStateError: ``task_terminal``, ``cancelation_requested``.
-            ConflictError: the revision is another.
+            InvalidStateError: ``task_terminal``, ``cancelation_requested``, ``lease_required``.
+            ConflictError: the revision is another, or the lease is lost.
             LimitExceededError: a payload is too large or too deep.
 
         Source: ``taskhold_manager_complete_task``.
@@ -744,7 +937,7 @@ class AsyncTaskManager(AsyncManagerCalls):
         return await client.complete_task_json_async(task_id, result, status_message, **options)
 
     async def fail_task(
-        self, task_id: str, failure: Payload, status_message: str | None = None, **options: Unpack[TransitionOptions]
+        self, task_id: str, failure: Payload, status_message: str | None = None, **options: Unpack[ForcibleOptions]
     ) -> TaskRecord:
         """Fail a task with an error that the client sees: terminal and immutable from now on.
 
@@ -754,7 +947,8 @@ class AsyncTaskManager(AsyncManagerCalls):
             task_id: the task's id.
             failure: a JSON-RPC error object: integer ``code``, string ``message``, optional ``data``.
             status_message: the last message for people; None clears it.
-            **options: ``expected_revision``, ``unless_cancelation_requested``.
+            **options: ``expected_revision``, ``unless_cancelation_requested``; of queued work ``lease`` (the
+                token), or ``force`` in its place for operators.
 
         Returns:
             The record after the change.
@@ -768,21 +962,22 @@ class AsyncTaskManager(AsyncManagerCalls):
         return await client.fail_task_async(task_id, failure, status_message, **options)
 
     async def fail_task_json(
-        self, task_id: str, failure: Payload, status_message: str | None = None, **options: Unpack[TransitionOptions]
+        self, task_id: str, failure: Payload, status_message: str | None = None, **options: Unpack[ForcibleOptions]
     ) -> str:
         """As :meth:`fail_task`; gives the text."""
         client = self._client or await self._opened()
         return await client.fail_task_json_async(task_id, failure, status_message, **options)
 
     async def cancel_task(
-        self, task_id: str, status_message: str | None = None, **options: Unpack[TransitionOptions]
+        self, task_id: str, status_message: str | None = None, **options: Unpack[ForcibleOptions]
     ) -> TaskRecord:
         """Mark a task as cancelled: terminal and immutable from now on. The worker decides this, a client only asks.
 
         Args:
             task_id: the task's id.
             status_message: the last message for people; None clears it.
-            **options: ``expected_revision``, ``unless_cancelation_requested``.
+            **options: ``expected_revision``, ``unless_cancelation_requested``; of queued work ``lease`` (the
+                token), or ``force`` in its place for operators.
 
         Returns:
             The record after the change.
@@ -796,18 +991,19 @@ class AsyncTaskManager(AsyncManagerCalls):
         return await client.cancel_task_async(task_id, status_message, **options)
 
     async def cancel_task_json(
-        self, task_id: str, status_message: str | None = None, **options: Unpack[TransitionOptions]
+        self, task_id: str, status_message: str | None = None, **options: Unpack[ForcibleOptions]
     ) -> str:
         """As :meth:`cancel_task`; gives the text."""
         client = self._client or await self._opened()
         return await client.cancel_task_json_async(task_id, status_message, **options)
 
-    async def take_task_input_responses(self, task_id: str, **options: Unpack[TransitionOptions]) -> JsonObject:
+    async def take_task_input_responses(self, task_id: str, **options: Unpack[TakeOptions]) -> JsonObject:
         """Take the answers that the client gave: returns and clears them in one step, so that each is taken once.
 
         Args:
             task_id: the task's id.
-            **options: ``expected_revision``, ``unless_cancelation_requested``.
+            **options: ``expected_revision``, ``unless_cancelation_requested``; ``peek`` (clears nothing). Of queued
+                work: ``lease`` (the token), ``checkpoint`` (any JSON, stored in the same step).
 
         Returns:
             The answers by the keys of their requests; ``{}`` when there are none.
@@ -815,7 +1011,7 @@ class AsyncTaskManager(AsyncManagerCalls):
         Raises:
             NotFoundError: no such task, or it expired.
             InvalidStateError: ``cancelation_requested``.
-            ConflictError: the revision is another.
+            ConflictError: the revision is another, or the lease is lost.
             InvalidArgumentError: the id or an option is malformed.
 
         Source: ``taskhold_manager_take_task_input_responses``.
@@ -823,7 +1019,7 @@ class AsyncTaskManager(AsyncManagerCalls):
         client = self._client or await self._opened()
         return await client.take_task_input_responses_async(task_id, **options)
 
-    async def take_task_input_responses_json(self, task_id: str, **options: Unpack[TransitionOptions]) -> str:
+    async def take_task_input_responses_json(self, task_id: str, **options: Unpack[TakeOptions]) -> str:
         """As :meth:`take_task_input_responses`; gives the text."""
         client = self._client or await self._opened()
         return await client.take_task_input_responses_json_async(task_id, **options)
@@ -871,7 +1067,8 @@ class AsyncTaskManager(AsyncManagerCalls):
         """List tasks for operators, oldest first. Never for clients: nobody's authorization is checked.
 
         Args:
-            **params: ``status``, ``endpoint``, ``authorization_partition`` (None: the anonymous one) as filters;
+            **params: ``status``, ``endpoint``, ``authorization_partition`` (None: the anonymous one), ``queue``,
+                ``worker``, ``work_state`` ("scheduled", "ready", "leased", "parked") as filters;
                 ``page_size`` 1 to 1000 (100), ``page_token`` from the page before; ``include_payload`` (False).
 
         Returns:
@@ -920,7 +1117,7 @@ class AsyncTaskManager(AsyncManagerCalls):
         partition: str | None,
         task_id: str,
         input_responses: Payload,
-        **options: Unpack[TransitionOptions],
+        **options: Unpack[Conditions],
     ) -> UpdateOutcome:
         """Accept a client's answers to input requests (``tasks/update``).
 
@@ -940,7 +1137,7 @@ class AsyncTaskManager(AsyncManagerCalls):
         Raises:
             NotFoundError: unknown, expired or not the caller's.
             InvalidStateError: ``cancelation_requested``.
-            ConflictError: the revision is another.
+            ConflictError: the revision is another, or the lease is lost.
             InvalidArgumentError: an argument is malformed.
             LimitExceededError: a payload is too large or too deep.
 
@@ -955,7 +1152,7 @@ class AsyncTaskManager(AsyncManagerCalls):
         partition: str | None,
         task_id: str,
         input_responses: Payload,
-        **options: Unpack[TransitionOptions],
+        **options: Unpack[Conditions],
     ) -> str:
         """As :meth:`update_task`; gives the text."""
         client = self._client or await self._opened()

@@ -7,7 +7,7 @@ import threading
 import weakref
 from collections.abc import Callable, Collection, Mapping
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, Self, TypeAlias, TypeVar, Unpack, cast
+from typing import TYPE_CHECKING, Any, Protocol, Self, TypeAlias, TypeVar, Unpack, cast
 
 from . import _native
 from ._async import Pool
@@ -22,9 +22,14 @@ from .types import Payload, StoreCheck, StoreOptions, StoreStats
 if TYPE_CHECKING:
     from concurrent.futures import Executor
 
-    from ._waits import TaskWaits
-
 T = TypeVar("T")
+
+
+class Waits(Protocol):
+    """Those who wait, and look again when a manual clock is moved."""
+
+    def wake_all_soon(self) -> None:
+        """Have everyone look, from any thread."""
 
 
 class ManualClock(Handle):
@@ -54,7 +59,7 @@ class ManualClock(Handle):
         token = _native.call_handle(lib.taskhold_clock_open_manual, _native.int64(epoch_ms, "epoch_ms"))
         self._hold(token)
         self._lock = threading.Lock()
-        self._waits: weakref.WeakSet[TaskWaits] = weakref.WeakSet()
+        self._waits: weakref.WeakSet[Waits] = weakref.WeakSet()
 
     def advance(self, ms: int | timedelta) -> None:
         """Move it forward, wall time and monotonic time alike, and wake everyone who waits in its stores.
@@ -87,7 +92,7 @@ class ManualClock(Handle):
         """
         self._do(lib.taskhold_clock_step_wall, _whole(ms))
 
-    def _tell(self, waits: TaskWaits) -> None:
+    def _tell(self, waits: Waits) -> None:
         with self._lock:
             self._waits.add(waits)
 
@@ -253,4 +258,4 @@ async def opened(store: StoreLike, opening: Callable[[], T]) -> T:
 
 
 def _whole(ms: int | timedelta) -> int:
-    return _native.int64(milliseconds(ms) if isinstance(ms, timedelta) else ms, "ms")
+    return _native.int64(milliseconds(ms), "ms")

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from enum import IntEnum
-from typing import Any, Generic, Literal, NamedTuple, NotRequired, TypeAlias, TypedDict, TypeVar
+from typing import Any, Generic, Literal, NamedTuple, NotRequired, Required, TypeAlias, TypedDict, TypeVar
 
 T = TypeVar("T")
 
@@ -100,6 +100,14 @@ class Task(TypedDict):
     error: NotRequired[JsonObject]
 
 
+class Lease(TypedDict):
+    """Who holds a task, and until when; the token is in the answers to a claim and to a creation alone."""
+
+    worker: str
+    expiresAt: str
+    token: NotRequired[int]
+
+
 class TaskRecord(TypedDict):
     """A task with what the server keeps beside it."""
 
@@ -111,6 +119,17 @@ class TaskRecord(TypedDict):
     metadata: NotRequired[JsonObject]
     declaredInputRequests: NotRequired[list[str]]
     cancelationRequested: bool
+    # Of tasks with a queue, a lease or an operation id:
+    queue: NotRequired[str | None]
+    work: NotRequired[Any]
+    checkpoint: NotRequired[Any]
+    attempt: NotRequired[int]
+    attempts: NotRequired[JsonObject]
+    availableAt: NotRequired[str | None]
+    lease: NotRequired[Lease | None]
+    lastFailure: NotRequired[JsonObject | None]
+    operationId: NotRequired[str | None]
+    created: NotRequired[bool]
 
 
 class TaskPage(TypedDict):
@@ -140,9 +159,25 @@ class ManagerOptions(TypedDict, total=False):
 
     name: str | None
     maximum_retained_tasks: int | None
+    maximum_retained_tasks_per_partition: int | None
     task_time_to_live_ms: Milliseconds | None
     poll_interval_ms: Milliseconds | None
     maximum_payload_bytes: int | None
+
+
+class Attempts(TypedDict, total=False):
+    """How often queued work is begun: after attempt n the next waits ``backoff_ms`` times 2^(n-1)."""
+
+    maximum: int
+    backoff_ms: Milliseconds
+    maximum_backoff_ms: Milliseconds
+
+
+class NewLease(TypedDict):
+    """Who holds a task from its creation on, and for how long."""
+
+    worker: str
+    lease_ms: Milliseconds
 
 
 class CreationOptions(TypedDict, total=False):
@@ -151,19 +186,80 @@ class CreationOptions(TypedDict, total=False):
     authorization_partition: str | None
     metadata: ObjectPayload | None
     declared_input_requests: Sequence[str] | None
+    task_time_to_live_ms: Milliseconds | None
+    queue: str | None
+    delay_ms: Milliseconds | None
+    attempts: Attempts | None
+    work: Any
+    lease: NewLease | None
+    operation_id: str | None
 
 
-class TransitionOptions(TypedDict, total=False):
+class Conditions(TypedDict, total=False):
     """Conditions, decided in the same atomic step as the change."""
 
     expected_revision: int | None
     unless_cancelation_requested: bool | None
 
 
-class WorkingOptions(TransitionOptions, total=False):
-    """Conditions, and which input requests to withdraw."""
+class TransitionOptions(Conditions, total=False):
+    """Conditions, and the token of the lease under which queued work is moved on."""
+
+    lease: int | None
+
+
+class ForcibleOptions(TransitionOptions, total=False):
+    """The same; operators may pass ``force`` in the place of a lease."""
+
+    force: bool | None
+
+
+class WorkingOptions(ForcibleOptions, total=False):
+    """The same, which input requests to withdraw, and what another worker needs to go on."""
 
     withdraw_input_requests: Sequence[str] | None
+    checkpoint: Any
+
+
+class InputOptions(TransitionOptions, total=False):
+    """The same, what another worker needs to go on, and whether the task is parked until the last answer."""
+
+    checkpoint: Any
+    park: bool | None
+
+
+class TakeOptions(TransitionOptions, total=False):
+    """The same, what another worker needs to go on, and whether to look only."""
+
+    checkpoint: Any
+    peek: bool | None
+
+
+class ReleaseOptions(TypedDict, total=False):
+    """Options of :meth:`taskhold.TaskManager.release_task`."""
+
+    lease: Required[int]
+    delay_ms: Milliseconds | None
+    counts_as_attempt: bool | None
+    status_message: str | None
+    checkpoint: Any
+    failure: ObjectPayload | None
+
+
+class Renewal(TypedDict):
+    """A lease to renew."""
+
+    task_id: str
+    lease: int
+    checkpoint: NotRequired[Any]
+
+
+class RenewalOutcome(TypedDict):
+    """The ids of the tasks whose lease was renewed or is lost; the last is a part of the first."""
+
+    renewed: list[str]
+    lost: list[str]
+    cancelationRequested: list[str]
 
 
 class TaskFilters(TypedDict, total=False):
@@ -172,6 +268,9 @@ class TaskFilters(TypedDict, total=False):
     status: TaskStatus | None
     endpoint: str | None
     authorization_partition: str | None
+    queue: str | None
+    worker: str | None
+    work_state: Literal["scheduled", "ready", "leased", "parked"] | None
     include_payload: bool | None
 
 
@@ -276,6 +375,9 @@ class StateProviderOptions(TypedDict, total=False):
     grace_period_ms: Milliseconds | None
     maximum_retained_tasks: int | None
     finalized_retention_ms: Milliseconds | None
+    maximum_events_per_task: int | None
+    maximum_event_bytes_per_task: int | None
+    announce_saves: bool | None
     maximum_payload_bytes: int | None
 
 
@@ -283,7 +385,51 @@ class SaveOptions(TypedDict, total=False):
     """Options of :meth:`taskhold.StateProvider.save_task`."""
 
     expected_revision: int | None
+    must_exist: bool | None
+    unless_final: bool | None
+    event: Any
     is_replicated: bool | None
+
+
+class ReadOptions(TypedDict, total=False):
+    """Options of :meth:`taskhold.StateProvider.read_events`."""
+
+    after_revision: int | None
+    limit: int | None
+
+
+class LoggedEvent(TypedDict):
+    """An event of a task's log, and the revision of the save that brought it."""
+
+    revision: int
+    event: Any
+
+
+class EventLog(TypedDict):
+    """A part of a task's log."""
+
+    events: list[LoggedEvent]
+    revision: int
+    missing: bool
+
+
+class PushConfigListOptions(TypedDict, total=False):
+    """Options of :meth:`taskhold.StateProvider.list_push_configs`."""
+
+    any_owner: bool | None
+
+
+class PushConfig(TypedDict):
+    """A push notification config and its id."""
+
+    id: str
+    config: JsonObject
+
+
+class PushConfigs(TypedDict):
+    """The push notification configs of a task."""
+
+    configs: list[PushConfig]
 
 
 class GetOptions(TypedDict, total=False):

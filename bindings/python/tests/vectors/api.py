@@ -93,6 +93,21 @@ def _request(a: Arguments) -> Method:
     return "handle_request", [*_caller(a), payload(a.get("request"))], capabilities
 
 
+def _claiming(a: Arguments) -> Method:
+    positional, named = members(a.get("claim"), ("queues", "worker", "lease_ms"), ())
+    queues, worker, lease_ms = positional
+    if named or not isinstance(queues, list):
+        raise Inexpressible
+    return "claim_task", [queues], {"worker": worker, "lease_ms": lease_ms, "timeout": seconds(a["timeout_ms"])}
+
+
+def _renewing(a: Arguments) -> Method:
+    (tasks, lease_ms), named = members(a.get("renewals"), ("tasks", "lease_ms"), ())
+    if named or not isinstance(tasks, list) or not all(isinstance(task, dict) for task in tasks):
+        raise Inexpressible
+    return "renew_leases", [[keywords(task) for task in tasks]], {"lease_ms": lease_ms}
+
+
 def _caller(a: Arguments) -> list[Any]:
     return [string(a.get("endpoint")), optional(a.get("partition"))]
 
@@ -148,6 +163,13 @@ METHODS: dict[str, Callable[[Arguments], Method]] = {
         [string(a.get("task_id")), a["seen_revision"], seconds(a["timeout_ms"])],
         {},
     ),
+    "manager_claim_task": _claiming,
+    "manager_renew_leases": _renewing,
+    "manager_release_task": lambda a: (
+        "release_task",
+        [string(a.get("task_id"))],
+        keywords(a.get("options")),
+    ),
     "manager_list_tasks": lambda a: ("list_tasks", [], keywords(a.get("params"))),
     "manager_find_authorized_task": lambda a: ("find_authorized_task", [*_caller(a), string(a.get("task_id"))], {}),
     "manager_update_task": lambda a: (
@@ -195,6 +217,36 @@ METHODS: dict[str, Callable[[Arguments], Method]] = {
     "state_provider_is_task_active": _of_id("is_task_active"),
     "state_provider_is_task_finalized": _of_id("is_task_finalized"),
     "state_provider_task_liveness": _of_id("task_liveness"),
+    "state_provider_read_events": lambda a: (
+        "read_events",
+        [string(a.get("task_id"))],
+        keywords(a.get("params")),
+    ),
+    "state_provider_wait_task": lambda a: (
+        "wait_task",
+        [string(a.get("task_id")), a["seen_revision"], seconds(a["timeout_ms"])],
+        {},
+    ),
+    "state_provider_set_push_config": lambda a: (
+        "set_push_config",
+        [
+            optional(a.get("owner")),
+            string(a.get("task_id")),
+            optional(a.get("config_id")),
+            payload(a.get("config")),
+        ],
+        {},
+    ),
+    "state_provider_list_push_configs": lambda a: (
+        "list_push_configs",
+        [optional(a.get("owner")), string(a.get("task_id"))],
+        keywords(a.get("params")),
+    ),
+    "state_provider_delete_push_config": lambda a: (
+        "delete_push_config",
+        [optional(a.get("owner")), string(a.get("task_id")), optional(a.get("config_id"))],
+        {},
+    ),
     "state_provider_open_events": lambda a: ("open_events", [a["capacity"]], {}),
 } | {
     f"{kind}_close": _alone("close")

@@ -188,7 +188,7 @@ class Player:
         """A Python result as the outputs of the C function."""
         if step.opens is not None:
             return Outcome(opened=result)
-        if step.function == "state_provider_save_task":
+        if step.function in ("state_provider_save_task", "state_provider_wait_task"):
             return Outcome(revision=result)
         revision = None
         if isinstance(result, Revisioned):
