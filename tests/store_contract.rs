@@ -273,7 +273,8 @@ fn a2a(id: &str, status_timestamp_ms: Option<i64>, context: Option<&str>, state:
         is_final: false,
         status_timestamp_ms,
         finalized_tick_ns: None,
-        finalized_retention_ms: 0,
+        saved_tick_ns: 0,
+        retention_ms: 0,
         revision: 1,
         // Found again by what a listing shows.
         task: format!("[\"{id}\"]").into(),

@@ -6,12 +6,13 @@
 use std::borrow::Cow;
 
 use super::cut::{self, View};
+use super::owners::{self, Found};
 use super::state;
-use super::token::{Scope, Token};
+use super::token::{Scope, Token, TokenPosition};
 use crate::error::{Result, invalid};
 use crate::json::{DEFAULT_MAXIMUM_PAYLOAD_BYTES, ObjectWriter};
 use crate::options::{Object, check_identifier};
-use crate::store::{A2aQuery, A2aTable};
+use crate::store::{A2aListed, A2aQuery, A2aTable};
 use crate::text::Text;
 use crate::time;
 
@@ -27,7 +28,7 @@ const PAGE_FRAME_BYTES: usize = 256;
 /// Room for a page is taken in advance up to this much, judged by its first task.
 const MAXIMUM_PAGE_GUESS_BYTES: usize = 1 << 20;
 
-const KNOWN: [&str; 8] = [
+const KNOWN: [&str; 9] = [
     "contextId",
     "status",
     "pageSize",
@@ -36,12 +37,22 @@ const KNOWN: [&str; 8] = [
     "includeArtifacts",
     "statusTimestampAfter",
     "includeRevisions",
+    "anyOwner",
 ];
 
 /// Reads the `params` of `get_task`.
 pub(crate) fn parse_get_params(text: Option<&str>) -> Result<View> {
     let given = Object::parse("params", text, &["historyLength"], DEFAULT_MAXIMUM_PAYLOAD_BYTES)?;
     Ok(View { history: history_length(&given)?, artifacts: true })
+}
+
+/// Whether anyone's tasks are meant, which takes no owner.
+pub(crate) fn any_owner(given: &Object<'_>, owner: Option<&str>) -> Result<bool> {
+    let any_owner = given.boolean("anyOwner")?.unwrap_or(false);
+    if any_owner && owner.is_some() {
+        return Err(invalid("anyOwner", "the owner must be NULL where anyone's tasks are meant"));
+    }
+    Ok(any_owner)
 }
 
 fn history_length(given: &Object<'_>) -> Result<Option<usize>> {
@@ -60,12 +71,14 @@ pub(crate) struct ListParams<'a> {
     page_token: Option<Cow<'a, str>>,
     view: View,
     include_revisions: bool,
+    any_owner: bool,
 }
 
 impl<'a> ListParams<'a> {
-    /// Reads the `params` of `list_tasks`.
-    pub fn parse(text: Option<&'a str>) -> Result<Self> {
+    /// Reads the `params` of a `list_tasks` for `owner`.
+    pub fn parse(text: Option<&'a str>, owner: Option<&str>) -> Result<Self> {
         let given = Object::parse("params", text, &KNOWN, DEFAULT_MAXIMUM_PAYLOAD_BYTES)?;
+        let any_owner = any_owner(&given, owner)?;
         let context_id = given.string("contextId")?;
         if let Some(id) = &context_id {
             check_identifier(id, "contextId")?;
@@ -95,53 +108,68 @@ impl<'a> ListParams<'a> {
             page_token,
             view: View { history: Some(history), artifacts },
             include_revisions: given.boolean("includeRevisions")?.unwrap_or(false),
+            any_owner,
         })
     }
 
-    /// The page of `owner`'s tasks, from `table`.
+    /// The page of `owner`'s tasks, or of anyone's, from `table`.
     pub fn page(&self, table: &dyn A2aTable, owner: Option<&str>) -> Result<Text> {
         let scope = Scope {
             owner,
+            any_owner: self.any_owner,
             context_id: self.context_id.as_deref(),
             state: self.state,
             status_timestamp_from_ms: self.status_timestamp_from_ms,
         };
         let token = self.page_token.as_deref().map(|token| Token::decode(token, &scope)).transpose()?;
+        let mut text = Text::with_capacity(PAGE_FRAME_BYTES);
+        let mut page = ObjectWriter::new(&mut text);
+        let mut tasks = page.array("tasks");
+        let mut shown = Shown::default();
+        let mut show = |owner: Option<&str>, row: A2aListed<'_>| {
+            let pieces = cut::pieces(row, self.view);
+            let text = tasks.value();
+            if shown.returned == 0 {
+                let rest = (pieces.len() + pieces.len() / 8 + 1).saturating_mul(self.page_size);
+                text.reserve(PAGE_FRAME_BYTES + pieces.len() + rest.min(MAXIMUM_PAGE_GUESS_BYTES));
+            }
+            if self.any_owner {
+                let mut element = ObjectWriter::new(text);
+                element.string_or_null("owner", owner).int("revision", row.revision);
+                pieces.push_to(element.value("task"));
+            } else {
+                pieces.push_to(text);
+            }
+            shown.returned += 1;
+            if self.include_revisions {
+                shown.revisions.push(row.revision);
+            }
+        };
         let query = A2aQuery {
             owner,
             context_id: scope.context_id,
             state: scope.state,
             status_timestamp_from_ms: scope.status_timestamp_from_ms,
-            after: token.as_ref().map(|token| &token.position),
+            after: None,
             limit: self.page_size,
             count: token.is_none(),
         };
-        let mut text = Text::with_capacity(PAGE_FRAME_BYTES);
-        let mut page = ObjectWriter::new(&mut text);
-        let mut tasks = page.array("tasks");
-        let mut returned: u32 = 0;
-        let mut revisions = Vec::with_capacity(if self.include_revisions { self.page_size } else { 0 });
-        let found = table.list(&query, &mut |row| {
-            let pieces = cut::pieces(row, self.view);
-            let text = tasks.value();
-            if returned == 0 {
-                let rest = (pieces.len() + pieces.len() / 8 + 1).saturating_mul(self.page_size);
-                text.reserve(PAGE_FRAME_BYTES + pieces.len() + rest.min(MAXIMUM_PAGE_GUESS_BYTES));
+        let found = match &token {
+            _ if self.any_owner => owners::list(table, &query, token.as_ref(), &mut show)?,
+            Some(Token { position: TokenPosition::Within { position, .. }, .. }) => {
+                let query = A2aQuery { after: Some(position), ..query };
+                Found::of_one(owner, table.list(&query, &mut |row| show(owner, row))?)
             }
-            pieces.push_to(text);
-            returned += 1;
-            if self.include_revisions {
-                revisions.push(row.revision);
-            }
-        })?;
+            _ => Found::of_one(owner, table.list(&query, &mut |row| show(owner, row))?),
+        };
         drop(tasks);
         let total = token.map(|token| token.total).or(found.total).unwrap_or(0);
         let next = found.next.map(|position| Token { total, position }.encode(&scope));
         page.int("totalSize", total)
-            .int("pageSize", returned)
+            .int("pageSize", shown.returned)
             .plain_string("nextPageToken", &next.unwrap_or_default());
         if self.include_revisions {
-            page.array("revisions").ints(revisions);
+            page.array("revisions").ints(shown.revisions);
         }
         if !found.corrupt.is_empty() {
             page.array("corrupt").strings(&found.corrupt);
@@ -149,4 +177,11 @@ impl<'a> ListParams<'a> {
         drop(page);
         Ok(text)
     }
+}
+
+/// What a page has so far.
+#[derive(Default)]
+struct Shown {
+    returned: u32,
+    revisions: Vec<u64>,
 }

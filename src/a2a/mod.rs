@@ -10,6 +10,7 @@ mod list;
 mod liveness;
 mod log;
 mod options;
+mod owners;
 mod push;
 mod state;
 mod task;
@@ -84,6 +85,7 @@ impl StateProvider {
             unless_final: save_options.unless_final,
             appended: save_options.event.map(|text| Appended { text, limits: self.options.log_limits }),
             finalized_retention_ms: self.options.finalized_retention_ms,
+            active_retention_ms: self.options.active_retention_ms,
         };
         let mut revision = 0;
         let mut announce = false;
@@ -148,7 +150,7 @@ impl StateProvider {
 
     pub fn list_tasks(&self, owner: Option<&str>, params: Option<&str>) -> Result<Text> {
         check_owner(owner)?;
-        ListParams::parse(params)?.page(&*self.table, owner)
+        ListParams::parse(params, owner)?.page(&*self.table, owner)
     }
 
     pub fn is_task_active(&self, task_id: &str) -> Result<bool> {
@@ -219,7 +221,8 @@ impl StateProvider {
             if !any_owner && row.owner.as_deref() != owner {
                 return;
             }
-            answer = if row.is_damaged() { Err(corrupt_row()) } else { Ok(row.push_configs.clone()) };
+            let is_damaged = row.is_damaged() || row.has_damaged_push_configs();
+            answer = if is_damaged { Err(corrupt_row()) } else { Ok(row.push_configs.clone()) };
         };
         let is_there = if any_owner {
             self.table.read(task_id, &mut visit)?

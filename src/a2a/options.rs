@@ -18,11 +18,12 @@ const DEFAULT_GRACE_PERIOD_MS: i64 = 15_000;
 /// Row counts must fit the signed integers of SQL.
 const MAXIMUM_COUNT: u64 = i64::MAX as u64;
 
-const KNOWN: [&str; 8] = [
+const KNOWN: [&str; 9] = [
     "name",
     "gracePeriodMs",
     "maximumRetainedTasks",
     "finalizedRetentionMs",
+    "activeRetentionMs",
     "maximumEventsPerTask",
     "maximumEventBytesPerTask",
     "announceSaves",
@@ -42,6 +43,8 @@ pub(crate) struct Options {
     pub maximum_retained_tasks: Option<u64>,
     /// How long a task is kept after it became final; 0 is for ever.
     pub finalized_retention_ms: i64,
+    /// How long a task that is not final is kept after its last save; 0 is for ever.
+    pub active_retention_ms: i64,
     /// How much a task's log of events keeps.
     pub log_limits: LogLimits,
     /// Whether the event queues also tell of every save.
@@ -66,6 +69,7 @@ impl Options {
             grace_period_ms,
             maximum_retained_tasks: limit("maximumRetainedTasks")?,
             finalized_retention_ms,
+            active_retention_ms: duration(&given, "activeRetentionMs")?.unwrap_or(0),
             log_limits: LogLimits {
                 events: limit("maximumEventsPerTask")?,
                 bytes: limit("maximumEventBytesPerTask")?,
@@ -83,6 +87,7 @@ impl Options {
             .int("gracePeriodMs", self.grace_period_ms)
             .int("maximumRetainedTasks", self.maximum_retained_tasks.unwrap_or(0))
             .int("finalizedRetentionMs", self.finalized_retention_ms)
+            .int("activeRetentionMs", self.active_retention_ms)
             .int("maximumEventsPerTask", self.log_limits.events.unwrap_or(0))
             .int("maximumEventBytesPerTask", self.log_limits.bytes.unwrap_or(0))
             .bool("announceSaves", self.announce_saves)
@@ -157,7 +162,7 @@ mod tests {
         let defaults = Options::parse(None).expect("defaults");
         assert_eq!(
             defaults.to_json().as_str(),
-            r#"{"name":"default","gracePeriodMs":15000,"maximumRetainedTasks":0,"finalizedRetentionMs":0,"maximumEventsPerTask":0,"maximumEventBytesPerTask":0,"announceSaves":false,"maximumPayloadBytes":10485760}"#
+            r#"{"name":"default","gracePeriodMs":15000,"maximumRetainedTasks":0,"finalizedRetentionMs":0,"activeRetentionMs":0,"maximumEventsPerTask":0,"maximumEventBytesPerTask":0,"announceSaves":false,"maximumPayloadBytes":10485760}"#
         );
         let nulls = format!("{{{}}}", KNOWN.map(|key| format!("\"{key}\":null")).join(","));
         for text in ["{}", &nulls] {
@@ -168,8 +173,8 @@ mod tests {
     #[test]
     fn options_come_back_as_given() {
         for text in [
-            r#"{"name":"","gracePeriodMs":0,"maximumRetainedTasks":0,"finalizedRetentionMs":0,"maximumEventsPerTask":0,"maximumEventBytesPerTask":0,"announceSaves":true,"maximumPayloadBytes":1}"#,
-            r#"{"name":"a \"b\"","gracePeriodMs":9223372036854,"maximumRetainedTasks":9223372036854775807,"finalizedRetentionMs":9223372036854,"maximumEventsPerTask":9223372036854775807,"maximumEventBytesPerTask":5,"announceSaves":false,"maximumPayloadBytes":9223372036854775807}"#,
+            r#"{"name":"","gracePeriodMs":0,"maximumRetainedTasks":0,"finalizedRetentionMs":0,"activeRetentionMs":0,"maximumEventsPerTask":0,"maximumEventBytesPerTask":0,"announceSaves":true,"maximumPayloadBytes":1}"#,
+            r#"{"name":"a \"b\"","gracePeriodMs":9223372036854,"maximumRetainedTasks":9223372036854775807,"finalizedRetentionMs":9223372036854,"activeRetentionMs":9223372036854,"maximumEventsPerTask":9223372036854775807,"maximumEventBytesPerTask":5,"announceSaves":false,"maximumPayloadBytes":9223372036854775807}"#,
         ] {
             assert_eq!(Options::parse(Some(text)).expect("options").to_json().as_str(), text);
         }
@@ -189,6 +194,7 @@ mod tests {
                 Some(9_223_372_036_854),
             ),
             (r#"{"finalizedRetentionMs":-1}"#, Reason::InvalidValue, "finalizedRetentionMs", Some(0)),
+            (r#"{"activeRetentionMs":-1}"#, Reason::InvalidValue, "activeRetentionMs", Some(0)),
             (r#"{"maximumRetainedTasks":-1}"#, Reason::InvalidValue, "maximumRetainedTasks", Some(0)),
             (r#"{"maximumPayloadBytes":0}"#, Reason::InvalidValue, "maximumPayloadBytes", Some(1)),
         ];

@@ -10,7 +10,8 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use crate::error::{Error, Reason, Result, invalid};
+use super::list::any_owner;
+use crate::error::{Error, Reason, Result};
 use crate::json::{self, ArrayWriter, DEFAULT_MAXIMUM_PAYLOAD_BYTES, Kind, ObjectWriter, Value};
 use crate::options::Object;
 use crate::sync::Mutex;
@@ -38,11 +39,7 @@ pub(crate) fn parse_config(config: &str, maximum_bytes: u64) -> Result<&str> {
 /// Reads the `params` of `list_push_configs`: whether the task may be anyone's.
 pub(crate) fn parse_list_params(text: Option<&str>, owner: Option<&str>) -> Result<bool> {
     let given = Object::parse("params", text, &["anyOwner"], DEFAULT_MAXIMUM_PAYLOAD_BYTES)?;
-    let any_owner = given.boolean("anyOwner")?.unwrap_or(false);
-    if any_owner && owner.is_some() {
-        return Err(invalid("anyOwner", "the owner must be NULL where anyone's tasks are meant"));
-    }
-    Ok(any_owner)
+    any_owner(&given, owner)
 }
 
 /// The configs in `configs`: decoded id and the text of the whole element.

@@ -39,6 +39,8 @@ pub(crate) struct Save<'a> {
     pub appended: Option<Appended>,
     /// How long the task is kept once it is final, ms; 0 is for ever.
     pub finalized_retention_ms: i64,
+    /// How long it is kept after this save when it is not, ms; 0 is for ever.
+    pub active_retention_ms: i64,
 }
 
 /// The row after a save.
@@ -83,12 +85,15 @@ pub(crate) fn save(stored: Option<&A2aRow>, save: &Save<'_>, tick_ns: i64) -> Re
         is_final,
         status_timestamp_ms: save.status_timestamp_ms,
         finalized_tick_ns: finalized_before.or(is_final.then_some(tick_ns)),
-        finalized_retention_ms: save.finalized_retention_ms,
+        saved_tick_ns: tick_ns,
+        retention_ms: if is_final { save.finalized_retention_ms } else { save.active_retention_ms },
         revision: revision.saturating_add(1),
         task: Arc::clone(&save.task),
         history: save.history.clone(),
         artifacts: save.artifacts.clone(),
-        push_configs: stored.and_then(|row| row.push_configs.clone()),
+        push_configs: stored
+            .filter(|row| !row.has_damaged_push_configs())
+            .and_then(|row| row.push_configs.clone()),
         appended: save.appended.clone(),
         log: stored.map(|row| row.log).unwrap_or_default(),
         kept_events: KeptEvents::default(),
@@ -106,11 +111,11 @@ pub(crate) fn change_push_configs(
     if row.owner.as_deref() != owner {
         return Err(not_found());
     }
-    if row.is_damaged() {
+    if row.is_damaged() || row.has_damaged_push_configs() {
         return Err(corrupt_row());
     }
     let push_configs = change(row.push_configs.as_deref())?;
-    Ok(Some(Change::Put(A2aRow { push_configs, ..row.clone() })))
+    Ok(Some(Change::PutUnannounced(A2aRow { push_configs, ..row.clone() })))
 }
 
 pub(crate) fn not_found() -> Error {
@@ -136,6 +141,8 @@ fn shared(stored: Option<&Arc<str>>, text: &str) -> Arc<str> {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
+    use crate::clock::NANOS_PER_MILLI;
+    use crate::store::Row as _;
 
     /// A row in `state`, first saved at tick 100.
     pub(crate) fn row(state: &str) -> A2aRow {
@@ -157,6 +164,7 @@ pub(crate) mod tests {
             unless_final: false,
             appended: None,
             finalized_retention_ms: 0,
+            active_retention_ms: 0,
         }
     }
 
@@ -248,6 +256,24 @@ pub(crate) mod tests {
     }
 
     #[test]
+    fn what_a_task_is_kept_for_depends_on_its_state() {
+        let save_at = |stored: Option<&A2aRow>, state, tick_ns| {
+            let command = Save { finalized_retention_ms: 5, active_retention_ms: 7, ..command(state) };
+            save(stored, &command, tick_ns).expect("a save").row
+        };
+        let ms = NANOS_PER_MILLI;
+        let first = save_at(None, "working", 0);
+        assert_eq!(first.expires_at(), Some(7 * ms));
+        let second = save_at(Some(&first), "input-required", 3 * ms);
+        assert_eq!(second.expires_at(), Some(10 * ms));
+        let last = save_at(Some(&second), "failed", 4 * ms);
+        assert_eq!(last.expires_at(), Some(9 * ms));
+        // The time at which it first became final does not move.
+        assert_eq!(save_at(Some(&last), "completed", 6 * ms).expires_at(), Some(9 * ms));
+        assert_eq!(row("working").expires_at(), None);
+    }
+
+    #[test]
     fn owners_none_empty_and_default_are_three() {
         let owners = [None, Some(""), Some("default")];
         for mine in owners {
@@ -268,12 +294,12 @@ pub(crate) mod tests {
             context_id: None,
             status_timestamp_ms: Some(5),
             task: Arc::from("{\"id\":\"t\"}"),
-            finalized_retention_ms: 9,
+            active_retention_ms: 9,
             ..command("working")
         };
         let saved = save(Some(&stored), &next, 200).expect("a save").row;
         assert_eq!((saved.context_id.as_deref(), saved.status_timestamp_ms), (None, Some(5)));
-        assert_eq!((&*saved.task, saved.finalized_retention_ms), ("{\"id\":\"t\"}", 9));
+        assert_eq!((&*saved.task, saved.retention_ms), ("{\"id\":\"t\"}", 9));
         assert!(Arc::ptr_eq(&saved.id, &stored.id) && Arc::ptr_eq(&saved.state, &stored.state));
         let owner = |row: &A2aRow| Arc::as_ptr(row.owner.as_ref().expect("an owner"));
         assert!(std::ptr::addr_eq(owner(&saved), owner(&stored)));

@@ -52,6 +52,8 @@ const _: () = {
 ///  - `gracePeriodMs` (15000; 0 allowed): how long a final task still counts as active.
 ///  - `maximumRetainedTasks` (0: none): how many tasks may be there at once, exactly.
 ///  - `finalizedRetentionMs` (0: for ever): how long a task is kept after it became final.
+///  - `activeRetentionMs` (0: for ever): how long a task that is not final is kept after its last save, so that
+///    abandoned tasks give their places back. Each task has the value of the provider that saved it last.
 ///  - `maximumEventsPerTask`, `maximumEventBytesPerTask` (0: none): how many events a task's log keeps, and how many
 ///    bytes of their texts. The oldest go, at most 64 with each save.
 ///  - `announceSaves` (false): event queues also tell of every save, see taskhold_state_provider_open_events().
@@ -243,7 +245,10 @@ pub unsafe extern "C" fn taskhold_state_provider_delete_task(
 ///
 /// `params`: `contextId`, `status`, `statusTimestampAfter` (at or after) as filters; `pageSize` 1 to 100 (50);
 /// `pageToken`, from the page before ("": the first); `historyLength` (0: no `history`; n: the last n messages);
-/// `includeArtifacts` (false); `includeRevisions` (false).
+/// `includeArtifacts` (false); `includeRevisions` (false); `anyOwner` (false): the tasks of all owners, for operators and
+/// never for clients. `owner` must be NULL then; each element of `tasks` is `{"owner": "...", "revision": 7, "task": {...}}`
+/// (the anonymous owner is null), and the tasks of one owner stand together, the anonymous owner's first, then by
+/// owner ascending.
 ///
 /// @param provider   In: the provider.
 /// @param owner      In, optional: whose tasks; NULL is the anonymous owner.

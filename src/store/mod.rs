@@ -14,6 +14,7 @@ mod work;
 mod work_figures;
 
 use std::borrow::Cow;
+use std::ops::Bound;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -370,6 +371,10 @@ pub struct LogPosition {
 pub trait A2aTable: Table<A2aRow> {
     /// Shows the rows that match, in the A2A order. `visit` must not call the store.
     fn list(&self, query: &A2aQuery<'_>, visit: &mut dyn FnMut(A2aListed<'_>)) -> Result<A2aFound>;
+
+    /// The next owners of tasks behind `after`, at most `limit`: the anonymous one first, then ascending by bytes. Tasks
+    /// that have expired may still count.
+    fn owners(&self, after: Bound<Option<&str>>, limit: usize) -> Result<Vec<Option<Arc<str>>>>;
 
     /// Shows the events of a task behind the revision `after`, oldest first, at most `limit`, and tells where its log
     /// stands, all in one snapshot. `None` when there is no such task. `visit` must not call the store.

@@ -227,8 +227,10 @@ pub struct A2aRow {
     pub status_timestamp_ms: Option<i64>,
     /// Tick at which it first became final; set once.
     pub finalized_tick_ns: Option<i64>,
-    /// How long it is kept from then on, ms; 0 is for ever.
-    pub finalized_retention_ms: i64,
+    /// Tick of the last save.
+    pub saved_tick_ns: i64,
+    /// How long it is kept, ms: from when it first became final, or, while it is not, from the last save; 0 is for ever.
+    pub retention_ms: i64,
     /// Grows with every save.
     pub revision: u64,
     /// The task: JSON text; empty when it is damaged.
@@ -237,7 +239,8 @@ pub struct A2aRow {
     pub history: Option<Arc<ArrayIndex>>,
     /// Where `artifacts` stands in it; elements are not indexed.
     pub artifacts: Option<Arc<ArrayIndex>>,
-    /// Its push notification configs: JSON text of an array of objects, oldest first; `None` when there are none.
+    /// Its push notification configs: JSON text of an array of objects, oldest first; `None` when there are none, and
+    /// empty when they are damaged.
     pub push_configs: Option<Arc<str>>,
     /// The event that the save which made this row appends to the task's log.
     pub appended: Option<Appended>,
@@ -248,9 +251,14 @@ pub struct A2aRow {
 }
 
 impl A2aRow {
-    /// Whether its texts are damaged. The row then has empty ones, and its columns still answer.
+    /// Whether its text is damaged. The row then has an empty one, and its columns still answer.
     pub fn is_damaged(&self) -> bool {
         self.task.is_empty()
+    }
+
+    /// The same for its push notification configs.
+    pub fn has_damaged_push_configs(&self) -> bool {
+        self.push_configs.as_ref().is_some_and(|configs| configs.is_empty())
     }
 
     /// What a listing shows of it.
@@ -270,7 +278,8 @@ impl Row for A2aRow {
     }
 
     fn expires_at(&self) -> Option<i64> {
-        let finalized = self.finalized_tick_ns.filter(|_| self.finalized_retention_ms > 0)?;
-        Some(finalized.saturating_add(self.finalized_retention_ms.saturating_mul(NANOS_PER_MILLI)))
+        let since = self.finalized_tick_ns.unwrap_or(self.saved_tick_ns);
+        (self.retention_ms > 0)
+            .then(|| since.saturating_add(self.retention_ms.saturating_mul(NANOS_PER_MILLI)))
     }
 }

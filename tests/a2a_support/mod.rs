@@ -48,6 +48,11 @@ impl Stand {
     }
 }
 
+/// A folder for a store in a file.
+pub fn folder() -> stores::Folder {
+    stores::Folder::new()
+}
+
 /// A task in a state.
 pub fn task(id: &str, state: &str) -> String {
     format!(r#"{{"id":{},"status":{{"state":"{state}"}}}}"#, quoted(id))

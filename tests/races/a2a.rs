@@ -1,13 +1,17 @@
 //! Races over one A2A task.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::harness::race;
 use crate::support::calls::Failure;
-use crate::support::hosts::{Clock, Provider, Store, reason};
+use crate::support::hosts::{Answer, Clock, Provider, Store, reason, record};
 
 fn task(state: &str, by: usize) -> String {
     format!(r#"{{"id":"t","by":{by},"status":{{"state":"{state}"}}}}"#)
+}
+
+fn record_text(answer: Answer) -> String {
+    answer.expect("an answer").expect("a text")
 }
 
 fn winner(outcomes: &[Result<u64, Failure>]) -> usize {
@@ -73,6 +77,68 @@ fn a_task_becomes_final_once() {
             assert!([Ok(1), Ok(2)].contains(&outcomes[3]));
             assert_eq!(one.liveness("t"), Ok(2));
             assert_eq!(queue.drain(), [json!({"event": "finalized", "taskId": "t"})]);
+        },
+    );
+}
+
+/// What a reader of the log sees is one state of the task: no event of a revision that is not there yet, none missing
+/// that the limits keep, and nothing of a task that was deleted.
+#[test]
+fn a_log_is_read_in_one_snapshot_of_its_task() {
+    let clock = Clock::open();
+    let store = Store::open(&clock);
+    let options = r#"{"maximumEventsPerTask":3}"#;
+    let (one, other) = (Provider::open(&store, options), Provider::open(&store, options));
+    let append = |provider: &Provider, by: usize| {
+        let revisions = (0..3).map(|_| provider.save(None, &task("working", by), Some(r#"{"event":1}"#)));
+        revisions.map(|revision| revision.expect("saved").to_string()).collect::<Vec<_>>()
+    };
+    let check = |log: &str| {
+        let log: Value = serde_json::from_str(log).expect("JSON");
+        let revision = log["revision"].as_u64().expect("a number");
+        let seen = log["events"].as_array().expect("an array").iter();
+        let seen: Vec<_> = seen.map(|event| event["revision"].as_u64().expect("a number")).collect();
+        let expected: Vec<_> = (revision.saturating_sub(2).max(1)..=revision).collect();
+        assert_eq!(seen, expected, "{log}");
+        assert_eq!(log["missing"], revision > 3, "{log}");
+    };
+    race(
+        |_| one.delete(None, "t").expect("deleted"),
+        &[
+            &|(): &()| append(&one, 0),
+            &|(): &()| append(&other, 1),
+            &|(): &()| (0..4).map(|_| record_text(other.read_events("t", "{}"))).collect(),
+            &|(): &()| {
+                one.delete(None, "t").expect("deleted");
+                Vec::new()
+            },
+        ],
+        |(), outcomes| {
+            outcomes[2].iter().for_each(|log| check(log));
+            check(&record_text(one.read_events("t", "{}")));
+        },
+    );
+}
+
+/// A config that is set while its task is made is there afterwards, whichever comes first.
+#[test]
+fn a_push_config_meets_its_task() {
+    let clock = Clock::open();
+    let store = Store::open(&clock);
+    let provider = Provider::open(&store, "{}");
+    race(
+        |_| provider.delete(None, "t").expect("deleted"),
+        &[
+            &|(): &()| provider.set_push_config("t", "a", "{}"),
+            &|(): &()| provider.save(None, &task("working", 0), None).map(|_| ()),
+            &|(): &()| provider.set_push_config("t", "b", "{}"),
+        ],
+        |(), outcomes| {
+            assert!(outcomes.iter().all(Result::is_ok));
+            let configs: Value = record(provider.push_configs("t"));
+            let mut ids: Vec<_> = configs["configs"].as_array().expect("an array").iter().collect();
+            ids.sort_by_key(|config| config["id"].as_str());
+            assert_eq!(ids, [&json!({"id": "a", "config": {}}), &json!({"id": "b", "config": {}})]);
         },
     );
 }

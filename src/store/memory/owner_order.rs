@@ -119,9 +119,16 @@ struct OwnerTasks {
     by_state: HashMap<Arc<str>, Ordered>,
 }
 
+#[derive(Default)]
+struct Stripe {
+    tasks: HashMap<Owner, OwnerTasks>,
+    /// The same owners, in order.
+    owners: BTreeSet<Owner>,
+}
+
 pub(super) struct OwnerOrder {
     hasher: DefaultHashBuilder,
-    stripes: Box<[RwLock<HashMap<Owner, OwnerTasks>>]>,
+    stripes: Box<[RwLock<Stripe>]>,
 }
 
 impl Default for OwnerOrder {
@@ -189,7 +196,7 @@ fn remove<K: Eq + std::hash::Hash, V>(map: &mut HashMap<K, V>, key: &K) {
 }
 
 impl OwnerOrder {
-    fn stripe(&self, owner: Option<&str>) -> &RwLock<HashMap<Owner, OwnerTasks>> {
+    fn stripe(&self, owner: Option<&str>) -> &RwLock<Stripe> {
         #[allow(clippy::cast_possible_truncation)] // below STRIPES
         &self.stripes[self.hasher.hash_one(owner) as usize % STRIPES]
     }
@@ -199,7 +206,7 @@ impl OwnerOrder {
         let stripe = self.stripe(query.owner).read();
         let owner: Owner = query.owner.map(Arc::from);
         let nothing = || Page { total: query.count.then_some(0), ..Page::default() };
-        let Some(tasks) = stripe.get(&owner) else { return nothing() };
+        let Some(tasks) = stripe.tasks.get(&owner) else { return nothing() };
         let by_context = query.context_id.map(|context| tasks.by_context.get(context));
         let by_state = query.state.map(|state| tasks.by_state.get(state));
         // With both filters: walk the shorter index and keep the keys that stand in the other one too.
@@ -235,6 +242,21 @@ impl OwnerOrder {
     }
 }
 
+impl OwnerOrder {
+    /// See [`A2aTable::owners`].
+    fn owners(&self, after: Bound<Option<&str>>, limit: usize) -> Vec<Owner> {
+        let start: Bound<Owner> = after.map(|owner| owner.map(Arc::from));
+        let mut owners = Vec::new();
+        for stripe in &self.stripes {
+            let stripe = stripe.read();
+            owners.extend(stripe.owners.range((start.as_ref(), Bound::Unbounded)).take(limit).cloned());
+        }
+        owners.sort_unstable();
+        owners.truncate(limit);
+        owners
+    }
+}
+
 #[derive(Default)]
 struct Page {
     rows: Vec<Arc<Cell<A2aRow>>>,
@@ -247,7 +269,11 @@ impl Index<A2aRow> for OwnerOrder {
     fn inserted(&self, _locator: Locator, new: &Arc<Cell<A2aRow>>) {
         let (place, row) = (Place::of(new), &new.row);
         let mut stripe = self.stripe(row.owner.as_deref()).write();
-        let tasks = stripe.entry(row.owner.clone()).or_default();
+        let Stripe { tasks, owners } = &mut *stripe;
+        let tasks = tasks.entry(row.owner.clone()).or_insert_with(|| {
+            owners.insert(row.owner.clone());
+            OwnerTasks::default()
+        });
         add(&mut tasks.by_state, &row.state, place.clone());
         if let Some(context) = &row.context_id {
             add(&mut tasks.by_context, context, place.clone());
@@ -259,7 +285,7 @@ impl Index<A2aRow> for OwnerOrder {
         let (old_place, new_place) = (Place::of(old), Place::of(new));
         let (old, new) = (&old.row, &new.row);
         let mut stripe = self.stripe(old.owner.as_deref()).write();
-        let Some(tasks) = stripe.get_mut(&old.owner) else { return };
+        let Some(tasks) = stripe.tasks.get_mut(&old.owner) else { return };
         shift(&mut tasks.by_state, (Some(&old.state), &old_place), (Some(&new.state), &new_place));
         let (from, to) = (old.context_id.as_ref(), new.context_id.as_ref());
         shift(&mut tasks.by_context, (from, &old_place), (to, &new_place));
@@ -269,14 +295,15 @@ impl Index<A2aRow> for OwnerOrder {
     fn removed(&self, _locator: Locator, old: &Arc<Cell<A2aRow>>) {
         let (place, old) = (Place::of(old), &old.row);
         let mut stripe = self.stripe(old.owner.as_deref()).write();
-        let Some(tasks) = stripe.get_mut(&old.owner) else { return };
+        let Some(tasks) = stripe.tasks.get_mut(&old.owner) else { return };
         tasks.all.remove(&place);
         take(&mut tasks.by_state, &old.state, &place);
         if let Some(context) = &old.context_id {
             take(&mut tasks.by_context, context, &place);
         }
         if tasks.all.is_empty() {
-            remove(&mut stripe, &old.owner);
+            stripe.owners.remove(&old.owner);
+            remove(&mut stripe.tasks, &old.owner);
         }
     }
 }
@@ -360,6 +387,10 @@ impl A2aTable for MemoryTable<A2aRow> {
             visit(*revision, text);
         }
         Ok(position)
+    }
+
+    fn owners(&self, after: Bound<Option<&str>>, limit: usize) -> Result<Vec<Owner>> {
+        Ok(self.index.owners(after, limit))
     }
 
     fn list(&self, query: &A2aQuery<'_>, visit: &mut dyn FnMut(A2aListed<'_>)) -> Result<A2aFound> {

@@ -4,6 +4,7 @@
 #![forbid(unsafe_code)]
 
 use std::borrow::Cow;
+use std::ops::Bound;
 use std::sync::Arc;
 
 use rusqlite::{Connection, ToSql};
@@ -132,6 +133,7 @@ impl SqlRow for A2aRow {
         Column::changing("status_at"),
         Column::changing_for_index("status_order"),
         Column::changing("finalized_at"),
+        Column::changing("saved_at"),
         Column::changing("retention_ms"),
         Column::changing_for_index("expires_at"),
         Column::changing("revision"),
@@ -158,7 +160,8 @@ impl SqlRow for A2aRow {
         let is_final = columns.flag()?;
         let status_timestamp_ms = columns.optional_integer()?;
         let finalized_tick_ns = columns.optional_integer()?.map(|ms| ticks.tick(ms));
-        let finalized_retention_ms = columns.integer()?;
+        let saved_tick_ns = ticks.tick(columns.integer()?);
+        let retention_ms = columns.integer()?;
         let revision = columns.count()?;
         let log = LogTotals {
             events: columns.count()?,
@@ -169,11 +172,8 @@ impl SqlRow for A2aRow {
             return Err(Unreadable);
         }
         // The columns answer for a task whose texts are damaged, and let it be deleted and replaced.
-        let push_configs = columns.optional_json();
-        let (task, history, artifacts, push_configs) = match (read_task(columns), push_configs) {
-            (Ok((task, history, artifacts)), Ok(configs)) => (task, history, artifacts, configs),
-            _ => (DAMAGED, None, None, None),
-        };
+        let push_configs = columns.optional_json().unwrap_or(Some(DAMAGED));
+        let (task, history, artifacts) = read_task(columns).unwrap_or((DAMAGED, None, None));
         Ok(Self {
             id,
             owner,
@@ -182,7 +182,8 @@ impl SqlRow for A2aRow {
             is_final,
             status_timestamp_ms,
             finalized_tick_ns,
-            finalized_retention_ms,
+            saved_tick_ns,
+            retention_ms,
             revision,
             history: history.map(Arc::new),
             artifacts: artifacts.map(Arc::new),
@@ -203,7 +204,8 @@ impl SqlRow for A2aRow {
         columns.put(self.status_timestamp_ms)?;
         columns.put(status_order(self.status_timestamp_ms))?;
         columns.put(self.finalized_tick_ns.map(|tick| ticks.ms(tick)))?;
-        columns.put(self.finalized_retention_ms)?;
+        columns.put(ticks.ms(self.saved_tick_ns))?;
+        columns.put(self.retention_ms)?;
         columns.put(self.expires_at().map(|deadline| ticks.deadline_ms(deadline)))?;
         columns.put(signed(self.revision))?;
         columns.put(signed(self.log.events))?;
@@ -252,7 +254,7 @@ impl SqlRow for A2aRow {
     }
 
     fn is_damaged(&self) -> bool {
-        Self::is_damaged(self)
+        Self::is_damaged(self) || self.has_damaged_push_configs()
     }
 }
 
@@ -282,6 +284,11 @@ pub(super) fn list_sql(query: &A2aQuery<'_>, columns: &str, pages: bool) -> Stri
     }
     sql
 }
+
+const HAS_ANONYMOUS: &str = "SELECT 1 FROM a2a_tasks WHERE name = ?1 AND owner IS NULL LIMIT 1";
+// One look into an index for each owner, however many tasks these have.
+const FIRST_OWNER: &str = "SELECT min(owner) FROM a2a_tasks WHERE name = ?1 AND owner IS NOT NULL";
+const NEXT_OWNER: &str = "SELECT min(owner) FROM a2a_tasks WHERE name = ?1 AND owner > ?2";
 
 /// What a listing reads of a row: what it shows and where it stands.
 const LISTED: &str = "t.id, status_order, revision, history_spans, artifacts_spans, task";
@@ -332,6 +339,29 @@ impl A2aTable for SqlTable<A2aRow> {
         })?;
         read.map_err(|error| storage_error(&error))?;
         Ok(found)
+    }
+
+    fn owners(&self, after: Bound<Option<&str>>, limit: usize) -> Result<Vec<Option<Arc<str>>>> {
+        let begins = after == Bound::Unbounded && limit > 0;
+        let behind = if let Bound::Included(owner) | Bound::Excluded(owner) = after { owner } else { None };
+        let owner = |row: &rusqlite::Row<'_>| Ok(row.get_ref(0)?.as_str().ok().map(Arc::from));
+        self.shared.read(|connection| {
+            let mut owners: Vec<Option<Arc<str>>> = Vec::new();
+            if begins && connection.prepare_cached(HAS_ANONYMOUS)?.exists((self.name,))? {
+                owners.push(None);
+            }
+            let mut first = connection.prepare_cached(FIRST_OWNER)?;
+            let mut next = connection.prepare_cached(NEXT_OWNER)?;
+            while owners.len() < limit {
+                let found = match owners.last().map_or(behind, |owner| owner.as_deref()) {
+                    Some(last) => next.query_row((self.name, last), owner)?,
+                    None => first.query_row((self.name,), owner)?,
+                };
+                let Some(owner) = found else { break };
+                owners.push(Some(owner));
+            }
+            Ok(owners)
+        })
     }
 
     fn read_events(

@@ -131,6 +131,8 @@ ALTER TABLE tasks DROP COLUMN row_version;
 ALTER TABLE sessions DROP COLUMN row_version;
 ALTER TABLE a2a_tasks DROP COLUMN row_version;
 ALTER TABLE a2a_tasks ADD COLUMN push_configs TEXT;
+ALTER TABLE a2a_tasks ADD COLUMN saved_at INTEGER NOT NULL DEFAULT 0;
+UPDATE a2a_tasks SET retention_ms = 0 WHERE NOT is_final;
 ALTER TABLE a2a_tasks ADD COLUMN log_events INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE a2a_tasks ADD COLUMN log_bytes INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE a2a_tasks ADD COLUMN log_dropped_revision INTEGER NOT NULL DEFAULT 0;

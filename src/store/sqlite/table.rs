@@ -136,11 +136,15 @@ impl<R: SqlRow> SqlTable<R> {
                     }
                     None => false,
                 };
-                // To all others it is not there, but in the way of a row that would take its place.
-                if is_anothers
-                    && let Change::Keep | Change::Remove = decide(None, now).map_err(Failure::Refused)?
-                {
-                    return Ok(());
+                if is_anothers {
+                    // To all others it is not there, but its id is taken.
+                    return match decide(None, now).map_err(Failure::Refused)? {
+                        Change::Keep | Change::Remove => Ok(()),
+                        _ => Err(Failure::Refused(Error::new(
+                            Reason::TaskNotFound,
+                            "there is no such task for this owner",
+                        ))),
+                    };
                 }
                 return Err(Failure::Refused(corrupt_row()));
             }

@@ -129,6 +129,30 @@ impl Provider {
         number(|out, error| unsafe { taskhold_state_provider_task_liveness(self.0, id.as_ptr(), out, error) })
     }
 
+    pub fn read_events(&self, id: &str, params: &str) -> Answer {
+        let (id, params) = (c(id), c(params));
+        let read = taskhold_state_provider_read_events;
+        // SAFETY: see above.
+        text(|out, error| unsafe { read(self.0, id.as_ptr(), params.as_ptr(), out, error) })
+    }
+
+    /// Sets a config of an anonymous owner's task.
+    pub fn set_push_config(&self, task_id: &str, id: &str, config: &str) -> Result<(), Failure> {
+        let (task_id, id, config) = (c(task_id), c(id), c(config));
+        let set = taskhold_state_provider_set_push_config;
+        // SAFETY: see above.
+        plain(|error| unsafe {
+            set(self.0, ptr::null(), task_id.as_ptr(), id.as_ptr(), config.as_ptr(), error)
+        })
+    }
+
+    pub fn push_configs(&self, task_id: &str) -> Answer {
+        let task_id = c(task_id);
+        let list = taskhold_state_provider_list_push_configs;
+        // SAFETY: see above.
+        text(|out, error| unsafe { list(self.0, ptr::null(), task_id.as_ptr(), ptr::null(), out, error) })
+    }
+
     pub fn events(&self, capacity: u32) -> Events {
         let open = taskhold_state_provider_open_events;
         // SAFETY: see above.
