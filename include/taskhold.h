@@ -53,6 +53,14 @@
  * pointers and UTF-8, ids and names, JSON, the record. A find that finds nothing is TASKHOLD_OK with a NULL
  * record; an operation on a task that is not there is TASKHOLD_NOT_FOUND.
  *
+ * Memory
+ * ------
+ * A buffer as large as a payload (64 KiB and more) that cannot be had is TASKHOLD_INTERNAL (`system_resource`) or
+ * TASKHOLD_UNAVAILABLE (`storage_unavailable`): the call is refused, a change is not made, and the handle works on.
+ * A claim, or an update's outcome, that is itself so large can be refused after it was made. Not promised, as by no
+ * Rust program: small allocations, the tables' own growth, and a large one for which another thread takes the memory
+ * in the same instant; they end the process.
+ *
  * Threads, forks, panics
  * ----------------------
  * Every function may be called on the same handle from any number of threads at once. No thread is started

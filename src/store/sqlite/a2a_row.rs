@@ -428,7 +428,9 @@ fn page(
             return Ok(Ok(()));
         }
         shown += 1;
-        if show(&mut Reader::new(columns, POSITION_COLUMNS), visit).is_err() {
+        let mut reader = Reader::new(columns, POSITION_COLUMNS);
+        if show(&mut reader, visit).is_err() {
+            reader.check_room()?;
             found.corrupt.push(id_of(columns, 0));
         }
         found.next = if shown == limit { Some(position(columns)?) } else { None };

@@ -6,6 +6,7 @@
 use rusqlite::ErrorCode;
 
 use crate::error::{Error, Reason};
+use crate::text::no_room;
 
 /// Why a step in a transaction did not come to an end.
 #[derive(Debug)]
@@ -48,6 +49,7 @@ pub(super) fn storage_error(error: &rusqlite::Error) -> Error {
         _ if is_busy(error) => {
             unavailable("another process holds the store's file for longer than the busy timeout")
         }
+        Some(ErrorCode::OutOfMemory) => no_room(),
         Some(ErrorCode::DiskFull) => unavailable("the disk is full"),
         Some(ErrorCode::ReadOnly) => unavailable("the store's file cannot be written"),
         Some(

@@ -10,6 +10,7 @@ use super::columns::{Binder, Column, Statements};
 use super::writer::Transaction;
 use crate::clock::NANOS_PER_MILLI;
 use crate::events::EventKind;
+use crate::text::check_room;
 
 /// Bits of a sequence number that count within one name. The name's number stands above them, so that the rows
 /// of one name lie together and in order of creation.
@@ -169,16 +170,40 @@ pub(super) struct Reader<'r, 's> {
     columns: &'r Columns<'s>,
     at: usize,
     is_thorough: bool,
+    /// Whether there was no memory for what a column holds.
+    lacks_room: bool,
+}
+
+/// Reads a row. A row that there is no memory for is not one that cannot be read.
+pub(super) fn read_row<R: SqlRow>(
+    mut columns: Reader<'_, '_>,
+    ticks: Ticks,
+    now_tick: i64,
+) -> rusqlite::Result<Result<R, Unreadable>> {
+    let row = R::read(&mut columns, ticks, now_tick);
+    columns.check_room()?;
+    Ok(row)
 }
 
 impl<'r, 's> Reader<'r, 's> {
     pub(super) fn new(columns: &'r Columns<'s>, at: usize) -> Self {
-        Self { columns, at, is_thorough: false }
+        Self { columns, at, is_thorough: false, lacks_room: false }
     }
 
     /// One that also parses every JSON text.
     pub(super) fn thorough(columns: &'r Columns<'s>, at: usize) -> Self {
-        Self { columns, at, is_thorough: true }
+        Self { columns, at, is_thorough: true, lacks_room: false }
+    }
+
+    /// Fails when there was no memory for what a column holds.
+    pub(super) fn check_room(&self) -> rusqlite::Result<()> {
+        if self.lacks_room {
+            return Err(rusqlite::Error::SqliteFailure(
+                rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_NOMEM),
+                None,
+            ));
+        }
+        Ok(())
     }
 
     fn value(&mut self) -> Result<ValueRef<'r>, Unreadable> {
@@ -193,6 +218,11 @@ impl<'r, 's> Reader<'r, 's> {
     pub(super) fn optional_text(&mut self) -> Result<Option<&'r str>, Unreadable> {
         match self.value()? {
             ValueRef::Null => Ok(None),
+            // It is copied into a row, and once more to be put together with the other texts.
+            ValueRef::Text(bytes) if check_room(2 * bytes.len()).is_err() => {
+                self.lacks_room = true;
+                Err(Unreadable)
+            }
             ValueRef::Text(bytes) => simdutf8::basic::from_utf8(bytes).map(Some).map_err(|_| Unreadable),
             _ => Err(Unreadable),
         }

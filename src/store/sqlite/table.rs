@@ -15,7 +15,8 @@ use super::Shared;
 use super::columns::Statements;
 use super::failure::Failure;
 use super::row::{
-    HEAD_COLUMNS, Head, Place, Reader, SqlRow, Unreadable, WRITE_CONTEXT_COLUMNS, WriteContext, signed,
+    HEAD_COLUMNS, Head, Place, Reader, SqlRow, Unreadable, WRITE_CONTEXT_COLUMNS, WriteContext, read_row,
+    signed,
 };
 use super::watch::{self, Ear};
 use super::writer::Transaction;
@@ -58,7 +59,7 @@ impl<R: SqlRow> Stored<R> {
     /// Reads the columns from `at` on; `None` when there is no row.
     fn read(columns: &Columns<'_>, at: usize, shared: &Shared, now: Now) -> rusqlite::Result<Option<Self>> {
         let Some(head) = Head::read(columns, at)? else { return Ok(None) };
-        let row = R::read(&mut Reader::new(columns, at + HEAD_COLUMNS), shared.ticks, now.tick_ns);
+        let row = read_row::<R>(Reader::new(columns, at + HEAD_COLUMNS), shared.ticks, now.tick_ns)?;
         Ok(Some(Self { head, row }))
     }
 
@@ -296,7 +297,7 @@ impl<R: SqlRow> SqlTable<R> {
                 statement.query((self.name, time_ms, id))?
             };
             let Some(columns) = rows.next()? else { return Ok(None) };
-            let row = R::read(&mut Reader::new(columns, HEAD_COLUMNS), self.shared.ticks, now.tick_ns);
+            let row = read_row::<R>(Reader::new(columns, HEAD_COLUMNS), self.shared.ticks, now.tick_ns)?;
             // The head is read only for a row that cannot tell by itself.
             let is_expired = if let Ok(row) = &row {
                 row.expires_at().is_some_and(|deadline| deadline <= now.tick_ns)

@@ -11,7 +11,7 @@ use super::super::{
     AsOf, InputState, Member, Row as _, TaskCreation, TaskQuery, TaskRow, TaskStatus, TaskTexts,
 };
 use super::columns::{Binder, Column, select};
-use super::row::{HEAD_COLUMNS, Reader, SEQUENCE_BITS, SqlRow, Ticks, Unreadable, signed};
+use super::row::{HEAD_COLUMNS, Reader, SEQUENCE_BITS, SqlRow, Ticks, Unreadable, read_row, signed};
 use super::table::SqlTable;
 use crate::error::Result;
 use crate::events::EventKind;
@@ -237,7 +237,7 @@ impl SqlTable<TaskRow> {
             let listed = statement.query_map(values, |columns| {
                 let sequence: i64 = columns.get(0)?;
                 let row =
-                    TaskRow::read(&mut Reader::new(columns, HEAD_COLUMNS), self.shared.ticks, now.tick_ns);
+                    read_row::<TaskRow>(Reader::new(columns, HEAD_COLUMNS), self.shared.ticks, now.tick_ns)?;
                 Ok((
                     sequence - first,
                     match row {
