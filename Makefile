@@ -143,6 +143,7 @@ demo-java: lib
 	@$(MAVEN) -f bindings/java install -DskipTests -Dmaven.javadoc.skip
 	@$(MAVEN) -f examples/java compile
 	@java --enable-native-access=ALL-UNNAMED -cp '$(DEMO)/java/classes:$(DEMO)/java/libraries/*' Conversation
+	@java --enable-native-access=ALL-UNNAMED -cp '$(DEMO)/java/classes:$(DEMO)/java/libraries/*' Reports
 
 bench-java: lib
 	@scripts/require.sh mvn javac

@@ -111,6 +111,15 @@ public final class A2aQuery {
         return params.copy().bool("includeRevisions", true).toString();
     }
 
+    /** Writes the query for the tasks of all owners, whose revisions stand beside them. */
+    String ofAllOwners() {
+        return params.copy().bool("anyOwner", true).toString();
+    }
+
+    String ofAllOwners(String pageToken) {
+        return params.copy().bool("anyOwner", true).text("pageToken", pageToken).toString();
+    }
+
     String typed(String pageToken) {
         return params.copy().bool("includeRevisions", true).text("pageToken", pageToken).toString();
     }

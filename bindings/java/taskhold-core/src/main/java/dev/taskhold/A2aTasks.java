@@ -140,6 +140,32 @@ public final class A2aTasks implements AutoCloseable {
         return PageWalk.stream(() -> page(owner, query.typed()), token -> page(owner, query.typed(token)));
     }
 
+    /**
+     * Lists the tasks of all owners, one page, for operators and never for clients; see {@link StateProvider#listTasks}.
+     *
+     * @param query which ones
+     * @return a page; the tasks of one owner stand together, the anonymous owner's first
+     */
+    public Page<OwnedTask> listAll(A2aQuery query) {
+        return pageOfAll(query.ofAllOwners());
+    }
+
+    /**
+     * Walks over the tasks of all owners, page by page, for operators and never for clients.
+     *
+     * @param query which ones
+     * @return the tasks; a terminal operation fails as {@link StateProvider#listTasks} does
+     */
+    public Stream<OwnedTask> streamAll(A2aQuery query) {
+        return PageWalk.stream(() -> pageOfAll(query.ofAllOwners()), token -> pageOfAll(query.ofAllOwners(token)));
+    }
+
+    private Page<OwnedTask> pageOfAll(String params) {
+        String json = provider.listTasks(null, params);
+        JsonObject members = JsonObject.of(json);
+        return Page.read(json, members, members.elements("tasks").stream().map(OwnedTask::read).toList());
+    }
+
     private Page<A2aTask> page(Owner owner, String params) {
         String json = provider.listTasks(owner.name(), params);
         JsonObject members = JsonObject.of(json);

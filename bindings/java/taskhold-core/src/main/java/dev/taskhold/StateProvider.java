@@ -139,7 +139,8 @@ public final class StateProvider implements AutoCloseable {
      * @param owner whose tasks, or null
      * @param params a JSON object or null: {@code contextId}, {@code status} and {@code statusTimestampAfter} as filters,
      *     {@code pageSize} 1 to 100 (50), {@code pageToken}, {@code historyLength} (0), {@code includeArtifacts} (false),
-     *     {@code includeRevisions} (false)
+     *     {@code includeRevisions} (false), {@code anyOwner} (false): the tasks of all owners, for operators, never for clients,
+     *     and without an owner; each is {@code {"owner": "...", "revision": 7, "task": {...}}} then
      * @return {@code {"tasks": [...], "totalSize": 0, "pageSize": 0, "nextPageToken": ""}}
      * @throws TaskholdException.InvalidArgument {@code invalid_page_token}, malformed {@code params}
      */
@@ -400,6 +401,18 @@ public final class StateProvider implements AutoCloseable {
          */
         public Builder finalizedRetention(Duration retention) {
             options.number("finalizedRetentionMs", Background.millis(retention));
+            return this;
+        }
+
+        /**
+         * Says how long a task that is not final is kept after its last save, so that abandoned ones give their places back; for
+         * ever unless said. Each task has the time of the provider that saved it last.
+         *
+         * @param retention the time; zero is for ever
+         * @return this builder
+         */
+        public Builder activeRetention(Duration retention) {
+            options.number("activeRetentionMs", Background.millis(retention));
             return this;
         }
 

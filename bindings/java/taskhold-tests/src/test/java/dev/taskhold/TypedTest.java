@@ -210,6 +210,27 @@ class TypedTest {
     }
 
     @Test
+    void operatorsSeeTheTasksOfAllOwners() {
+        try (ManualClock clock = ManualClock.open(START);
+                Store store = Store.builder().clock(clock).open();
+                A2aTasks tasks = A2aTasks.open(
+                        StateProvider.builder().store(store).activeRetention(Duration.ofMinutes(5)))) {
+            List<OwnedTask> saved = new ArrayList<>();
+            for (Owner owner : List.of(Owner.ANONYMOUS, Owner.of(""), Owner.of("a"), Owner.of("b\""))) {
+                String task = "{\"id\": \"t%d\", \"status\": {\"state\": \"working\"}}".formatted(saved.size());
+                saved.add(new OwnedTask(owner, tasks.save(owner, task)));
+            }
+            assertEquals(saved, tasks.streamAll(A2aQuery.all().pageSize(3)).toList());
+            Page<OwnedTask> page = tasks.listAll(A2aQuery.all().state(A2aState.WORKING));
+            assertEquals(4, page.totalSize().orElseThrow());
+            assertEquals(saved, page.items());
+            // Nobody saves them any more.
+            clock.advance(Duration.ofMinutes(5));
+            assertEquals(0, tasks.streamAll(A2aQuery.all()).count());
+        }
+    }
+
+    @Test
     void aLogIsFollowedFromSaveToSave() throws Exception {
         for (String backend : Backends.available()) {
             try (Store store = Store.builder().url(Backends.url(backend)).open();
