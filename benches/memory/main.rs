@@ -1,4 +1,4 @@
-//! Rows M1 to M9: the exported functions over the memory store against their anchors, in one process and in
+//! Rows M1 to M9 and W1, W3, W4: the exported functions over the memory store against their anchors, in one process and in
 //! turn. Every target is a ratio, or a figure that ten times this machine's noise would not reach.
 
 #![allow(clippy::pedantic)] // Figures are rounded on purpose, and the loops read best as they are.
@@ -10,6 +10,7 @@ mod sessions;
 mod support;
 mod tasks;
 mod threads;
+mod work;
 
 use support::{Api, Table};
 
@@ -32,7 +33,7 @@ fn main() {
     let rows: Vec<_> = asked.iter().filter(|arg| !arg.starts_with("--")).collect();
     let wanted = |row: &str| rows.is_empty() || rows.iter().any(|asked| *asked == row);
     let table = Table::start("In memory, through the exported C functions");
-    let all: [(&str, &dyn Fn()); 10] = [
+    let all: [(&str, &dyn Fn()); 13] = [
         ("M1", &|| tasks::finds(&api, &table)),
         ("M2", &|| tasks::creations(&api, &table)),
         ("M3", &|| tasks::transitions(&api, &table)),
@@ -43,6 +44,9 @@ fn main() {
         ("M7", &|| growth::hot_keys(&api, &table, large)),
         ("M8", &|| growth::memory(&api, &table)),
         ("M9", &|| threads::idle_calls(&api, &table)),
+        ("W1", &|| work::claims(&api, &table)),
+        ("W3", &|| work::renewals(&api, &table)),
+        ("W4", &|| work::idle_claims(&api, &table)),
     ];
     for (row, run) in all {
         if wanted(row) {

@@ -119,39 +119,63 @@ pub fn creations(api: &Api, table: &Table) {
     }
 }
 
+/// Ids of which each is given once, in random order out of all that are left, and new ones when they run out.
+struct Once<F> {
+    open: Vec<CString>,
+    numbers: Numbers,
+    more: F,
+}
+
+impl<F: FnMut() -> Vec<CString>> Once<F> {
+    fn take(&mut self, count: usize) -> Vec<CString> {
+        if self.open.len() < count {
+            self.open = (self.more)();
+        }
+        (0..count).map(|_| self.open.swap_remove(self.numbers.below(self.open.len()))).collect()
+    }
+}
+
 pub fn transitions(api: &Api, table: &Table) {
+    const BATCH: usize = 1_000;
     for count in [1_000, 100_000] {
         let result = CString::new(payload(500)).unwrap();
         let manager = api.manager(UNLIMITED);
         let small = creation("{}");
-        let ids: Vec<_> = (0..count).map(|_| api.create_task(manager, &small)).collect();
-        let raw = versioned(&ids, &payload(500));
-        let (mut numbers, mut raw_numbers) = (Numbers(11), Numbers(13));
-        let batch = 1_000;
-        // A task can be completed once. Each round takes others, in random order out of all that are retained,
-        // so that they are as cold as the anchor's.
-        let mut open: Vec<_> = (0..count.max(2 * batch)).map(|_| api.create_task(manager, &small)).collect();
+        let create = || (0..count.max(2 * BATCH)).map(|_| api.create_task(manager, &small)).collect();
+        let raw = versioned(&[], "");
+        let mut last = 0;
+        let insert = || {
+            let ids: Vec<_> = (0..count.max(2 * BATCH))
+                .map(|_| {
+                    last += 1;
+                    format!("{last:036}")
+                })
+                .collect();
+            raw.write().unwrap().extend(ids.iter().map(|id| (id.clone(), (0, "{}".into()))));
+            ids.into_iter().map(|id| CString::new(id).unwrap()).collect()
+        };
+        // A task can be completed once, so each round takes others; the anchor does the same, so that both need
+        // memory for every result.
+        let mut open = Once { open: create(), numbers: Numbers(11), more: create };
+        let mut raw_open = Once { open: Vec::new(), numbers: Numbers(13), more: insert };
         let figures = interleaved(
             ROUNDS,
             || {
-                if open.len() < batch {
-                    open = (0..count.max(2 * batch)).map(|_| api.create_task(manager, &small)).collect();
-                }
-                let round: Vec<_> = (0..batch).map(|_| open.swap_remove(numbers.below(open.len()))).collect();
-                running_per_call(batch, |n| complete(api, manager, &round[n], &result))
+                let round = open.take(BATCH);
+                running_per_call(BATCH, |n| complete(api, manager, &round[n], &result))
             },
             || {
-                running_per_call(batch, |_| {
+                let round = raw_open.take(BATCH);
+                running_per_call(BATCH, |n| {
                     validate(result.as_bytes());
-                    let id = ids[raw_numbers.below(ids.len())].to_str().unwrap();
-                    raw_compare_and_set(&raw, id, result.to_str().unwrap());
+                    raw_compare_and_set(&raw, round[n].to_str().unwrap(), result.to_str().unwrap());
                 })
             },
         );
         table.ratio("M3", &format!("complete, 500 B result, {count} retained"), figures, 1.8);
         if count == 1_000 {
-            let call = |_| mark_working(api, manager, &ids[numbers.below(ids.len())]);
-            let mut call = call;
+            let (ids, mut numbers) = (create(), Numbers(15));
+            let mut call = |_| mark_working(api, manager, &ids[numbers.below(count)]);
             let working = median((0..ROUNDS).map(|_| running_per_call(10_000, &mut call)).collect());
             table.most("M3", "status change without payload, 1000 retained", working, 250.0);
         }

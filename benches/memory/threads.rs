@@ -5,15 +5,10 @@ use std::sync::{Barrier, Mutex};
 use std::time::Instant;
 
 use super::ROUNDS;
-use super::support::{self, Api, Handle, Numbers, Table, UNLIMITED, interleaved, median, running_per_call};
+use super::support::{
+    self, Api, Handle, Numbers, Shared, Table, UNLIMITED, interleaved, median, running_per_call,
+};
 use super::tasks::{close, completed_tasks, creation, find, mark_working};
-
-#[derive(Clone, Copy)]
-struct Shared(Handle);
-// SAFETY: every exported function may be called from any thread.
-unsafe impl Send for Shared {}
-// SAFETY: as above.
-unsafe impl Sync for Shared {}
 
 pub fn different_keys(api: &Api, table: &Table) {
     for (count, writes, least) in

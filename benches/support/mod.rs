@@ -16,6 +16,14 @@ pub type Out = *mut *mut c_char;
 pub type Handle = *mut c_void;
 pub type Text = *const c_char;
 
+/// A handle that threads share.
+#[derive(Clone, Copy)]
+pub struct Shared(pub Handle);
+// SAFETY: every exported function may be called from any thread.
+unsafe impl Send for Shared {}
+// SAFETY: as above.
+unsafe impl Sync for Shared {}
+
 macro_rules! api {
     ($($name:ident: fn($($arg:ty),*) $(-> $ret:ty)?;)*) => {
         /// The exported functions, loaded by name.
@@ -56,6 +64,8 @@ api! {
     manager_mark_task_working: fn(Handle, Text, Text, Text, Out, Out) -> i32;
     manager_complete_task: fn(Handle, Text, Text, Text, Text, Out, Out) -> i32;
     manager_is_task_cancelation_requested: fn(Handle, Text, *mut i32, Out) -> i32;
+    manager_claim_task: fn(Handle, Text, u32, Out, Out) -> i32;
+    manager_renew_leases: fn(Handle, Text, Out, Out) -> i32;
     manager_publish_task_changed: fn(Handle, Text, Out) -> i32;
     session_store_open: fn(Handle, Text, *mut Handle, Out) -> i32;
     session_store_close: fn(Handle) -> i32;
@@ -178,10 +188,20 @@ pub fn running_per_call(calls: usize, mut call: impl FnMut(usize)) -> f64 {
     (running_ns() - start) / calls as f64
 }
 
-fn running_ns() -> f64 {
+/// Nanoseconds that this thread ran.
+pub fn running_ns() -> f64 {
+    clock_ns(libc::CLOCK_THREAD_CPUTIME_ID)
+}
+
+/// Nanoseconds that all threads of this process ran.
+pub fn process_ns() -> f64 {
+    clock_ns(libc::CLOCK_PROCESS_CPUTIME_ID)
+}
+
+fn clock_ns(clock: libc::clockid_t) -> f64 {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: it writes to the struct only.
-    assert_eq!(unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &mut time) }, 0);
+    assert_eq!(unsafe { libc::clock_gettime(clock, &mut time) }, 0);
     time.tv_sec as f64 * 1e9 + time.tv_nsec as f64
 }
 

@@ -118,6 +118,7 @@ fn byte_count<R: Indexed>(row: &R) -> i64 {
 }
 
 impl Upkeep {
+    #[inline]
     pub(super) fn count<R: Indexed>(&mut self, row: &R, sign: i64) {
         self.rows[row.class()] += sign;
         self.bytes += sign * byte_count(row);
