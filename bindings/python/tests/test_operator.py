@@ -118,8 +118,21 @@ def test_a2a_tasks(store: Store, capsys: pytest.CaptureFixture[str], monkeypatch
     assert row.split() == ["t-1", "working", "c", "-"]
 
 
+def test_a2a_tasks_of_all_owners(
+    store: Store, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    provider = StateProvider(store)
+    for owner, task_id in ((None, "t-0"), ("alice", "t-1")):
+        provider.save_task(owner, {"id": task_id, "status": {"state": "working"}})
+    found = piped(capsys, "list", "memory:", "--a2a", "--any-owner")
+    assert [(one["owner"], one["task"]["id"]) for one in found] == [(None, "t-0"), ("alice", "t-1")]
+    header, *rows = on_terminal(monkeypatch, "list", "memory:", "--a2a", "--any-owner")
+    assert header.split() == ["OWNER", "TASK", "STATE", "CONTEXT", "UPDATED"]
+    assert [row.split()[:3] for row in rows] == [["-", "t-0", "working"], ["alice", "t-1", "working"]]
+
+
 @pytest.mark.parametrize(
-    "options", [("--owner", "alice"), ("--a2a", "--endpoint", "/mcp"), ("--a2a", "--partition", "p")]
+    "options", [("--owner", "alice"), ("--any-owner",), ("--a2a", "--endpoint", "/mcp"), ("--a2a", "--partition", "p")]
 )
 def test_options_of_the_other_kind_are_refused(options: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as refused:

@@ -529,14 +529,33 @@ def test_a_worker_ends_with_its_manager() -> None:
     assert not running[0].is_alive()
 
 
+def test_a_worker_whose_claims_are_refused_says_so() -> None:
+    with pytest.raises(taskhold.InvalidArgumentError):
+        TaskManager().worker([], concurrency=2).run(lambda work: None)
+
+    async def main() -> None:
+        async with AsyncTaskManager() as tasks:
+            with pytest.raises(taskhold.InvalidArgumentError):
+                await tasks.worker([], concurrency=2).run(lambda work: work.complete({}))
+
+    asyncio.run(asyncio.wait_for(main(), 10))
+
+
+def test_a_record_without_a_token_is_not_held() -> None:
+    tasks = TaskManager()
+    record = found(tasks, queued(tasks))
+    with pytest.raises(taskhold.InvalidArgumentError), tasks.hold(record):
+        raise AssertionError
+
+
 THREADS = """
-    import sys, taskhold
+    import os, sys, taskhold
     tasks = taskhold.TaskManager()
     for n in range(3):
         tasks.create_task("/mcp", {}, queue="q", work=n)
 
     def function(work):
-        print("begun", flush=True)
+        os.write(1, b"begun\\n")
         if work.work == 0:
             sys.stdin.readline()
             return {}
@@ -546,7 +565,7 @@ THREADS = """
     print([(one["task"]["status"], one["attempt"], one["lease"]) for one in tasks.iter_tasks()], flush=True)
 """
 ASYNCIO = """
-    import asyncio, sys, taskhold
+    import asyncio, os, sys, taskhold
 
     async def main():
         async with taskhold.AsyncTaskManager() as tasks:
@@ -554,7 +573,7 @@ ASYNCIO = """
                 await tasks.create_task("/mcp", {}, queue="q", work=n)
 
             async def function(work):
-                print("begun", flush=True)
+                os.write(1, b"begun\\n")
                 if work.work == 0:
                     await asyncio.to_thread(sys.stdin.readline)
                     return {}

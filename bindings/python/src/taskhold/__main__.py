@@ -86,6 +86,7 @@ def _parser() -> argparse.ArgumentParser:
     listing.add_argument("--endpoint", help="only tasks of this endpoint")
     listing.add_argument("--partition", help="only tasks of this authorization partition")
     listing.add_argument("--owner", help="whose A2A tasks (default: the anonymous owner's)")
+    listing.add_argument("--any-owner", action="store_true", help="A2A tasks of all owners, each with its owner")
     listing.add_argument("--limit", type=int, default=0, help="at most so many (default: all)")
     show = of_tasks(command("show", _show, "show one task with its payloads"))
     show.add_argument("task_id", metavar="TASK_ID")
@@ -112,11 +113,14 @@ def _check_combination(parser: argparse.ArgumentParser, given: argparse.Namespac
     """Refuse what would be passed over, and say whose A2A tasks are meant when that is not said."""
     if not hasattr(given, "a2a"):
         return
-    of_the_other_kind = ("endpoint", "partition") if given.a2a else ("owner",)
+    any_owner = getattr(given, "any_owner", False)
+    of_the_other_kind = ("endpoint", "partition") if given.a2a else ("owner", "any_owner")
     for option in of_the_other_kind:
-        if getattr(given, option, None) is not None:
-            parser.error(f"--{option} is not for {'A2A' if given.a2a else 'MCP'} tasks")
-    if given.a2a and hasattr(given, "owner") and given.owner is None:
+        if getattr(given, option, None) not in (None, False):
+            parser.error(f"--{option.replace('_', '-')} is not for {'A2A' if given.a2a else 'MCP'} tasks")
+    if any_owner and given.owner is not None:
+        parser.error("--owner and --any-owner exclude each other")
+    if given.a2a and hasattr(given, "owner") and given.owner is None and not any_owner:
         print("taskhold: only the anonymous owner's; --owner NAME for another's", file=sys.stderr)
 
 
@@ -130,6 +134,8 @@ def _named(given: argparse.Namespace) -> dict[str, Any]:
     return {} if given.name is None else {"name": given.name}
 
 
+_A2A_COLUMNS = {"TASK": "/id", "STATE": "/status/state", "CONTEXT": "/contextId", "UPDATED": "/status/timestamp"}
+
 # Commands
 
 
@@ -137,11 +143,12 @@ def _list(store: Store, given: argparse.Namespace) -> None:
     filters = {name: getattr(given, name) for name in ("status", "endpoint") if getattr(given, name) is not None}
     if given.a2a:
         provider = StateProvider(store, **_named(given))
+        columns = _A2A_COLUMNS
+        if given.any_owner:
+            filters["any_owner"] = True
+            columns = {"OWNER": "/owner"} | {name: "/task" + pointer for name, pointer in columns.items()}
         read = pages(lambda **page: provider.list_tasks_json(given.owner, **filters, **page))
-        print_rows(
-            limited(elements(read, "tasks"), given.limit),
-            {"TASK": "/id", "STATE": "/status/state", "CONTEXT": "/contextId", "UPDATED": "/status/timestamp"},
-        )
+        print_rows(limited(elements(read, "tasks"), given.limit), columns)
         return
     if given.partition is not None:
         filters["authorization_partition"] = given.partition

@@ -78,7 +78,7 @@ class StateProviderCalls(StoreClient):
             default: what is asked for a value that JSON does not have, as by :func:`json.dumps`.
             **options: ``name`` ("default"; providers with one name over one store share their tasks),
                 ``grace_period_ms`` (15000), ``maximum_retained_tasks`` (0: no limit),
-                ``finalized_retention_ms`` (0: for ever), ``maximum_events_per_task`` and
+                ``finalized_retention_ms`` and ``active_retention_ms`` (0: for ever), ``maximum_events_per_task`` and
                 ``maximum_event_bytes_per_task`` (0: no limit; the oldest events of a task's log go),
                 ``announce_saves`` (False: whether event queues tell of every save), ``maximum_payload_bytes``.
 
@@ -199,7 +199,9 @@ class StateProviderCalls(StoreClient):
             owner: whose tasks; None is the anonymous owner.
             **params: ``context_id``, ``status``, ``status_timestamp_after`` (at or after) as filters; ``page_size``
                 1 to 100 (50), ``page_token`` from the page before; ``history_length`` (0: no ``history``),
-                ``include_artifacts`` (False), ``include_revisions`` (False).
+                ``include_artifacts`` (False), ``include_revisions`` (False); ``any_owner`` (False): for operators and
+                never for clients, the tasks of all owners, each as ``{"owner", "revision", "task"}``, with None as
+                the owner.
 
         Returns:
             A page, as the A2A protocol's ListTasks.

@@ -28,6 +28,7 @@ WIDTHS = {
     "REV": 5,
     "UPDATED": 24,
     "CONTEXT": 20,
+    "OWNER": 20,
     "ENDPOINT": 12,
     "PARTITION": 12,
     "READY": 9,

@@ -24,6 +24,9 @@ _AT_ONCE = 1000
 # How long the thread stays when nothing is held any more: a worker goes on with the next task.
 _LINGER = 1.0
 
+# After a storage failure, until the events are asked for again.
+_AGAIN = 0.5
+
 
 class Held(Protocol):
     """Work that is held."""
@@ -86,18 +89,35 @@ class Renewer:
                 self._bell.send(b"!", getattr(socket, "MSG_DONTWAIT", 0))
 
     def _run(self, manager: TaskManager, listening: socket.socket, bell: socket.socket) -> None:
-        watched = -1
         try:
-            with contextlib.suppress(InvalidHandleError), manager.open_events() as events:
-                with contextlib.suppress(UnsupportedError), descriptors():
-                    watched = os.dup(events.fd())
-                self._keep(manager, events, listening, bell, watched)
+            while self._bell is bell:
+                try:
+                    with manager.open_events() as events:
+                        self._watch(manager, events, listening, bell)
+                except InvalidHandleError:
+                    # The manager is closed, and each call of the work says so.
+                    return
+                except TaskholdError:
+                    # The storage failed.
+                    time.sleep(_AGAIN)
         finally:
-            if watched >= 0:
-                os.close(watched)
             with self._lock:
                 self._end(bell)
             listening.close()
+
+    def _watch(self, manager: TaskManager, events: Events, listening: socket.socket, bell: socket.socket) -> None:
+        watched = -1
+        with contextlib.suppress(UnsupportedError), descriptors():
+            watched = os.dup(events.fd())
+        try:
+            with selectors.DefaultSelector() as selector:
+                selector.register(listening, selectors.EVENT_READ)
+                if watched >= 0:
+                    selector.register(watched, selectors.EVENT_READ)
+                self._keep(manager, events, selector, listening, bell, watched)
+        finally:
+            if watched >= 0:
+                os.close(watched)
 
     def _end(self, bell: socket.socket) -> None:
         """Have the next that is held start a thread again."""
@@ -106,12 +126,14 @@ class Renewer:
         bell.close()
 
     def _keep(
-        self, manager: TaskManager, events: Events, listening: socket.socket, bell: socket.socket, watched: int
+        self,
+        manager: TaskManager,
+        events: Events,
+        selector: selectors.BaseSelector,
+        listening: socket.socket,
+        bell: socket.socket,
+        watched: int,
     ) -> None:
-        selector = selectors.DefaultSelector()
-        selector.register(listening, selectors.EVENT_READ)
-        if watched >= 0:
-            selector.register(watched, selectors.EVENT_READ)
         last = time.monotonic()
         while True:
             now = time.monotonic()
@@ -121,7 +143,6 @@ class Renewer:
                 pause = min(self._due.values(), default=last + _LINGER) - now
                 if not lengths and pause <= 0:
                     self._end(bell)
-                    selector.close()
                     return
             woken = [key.fileobj for key, _ in selector.select(max(0.0, pause))]
             if listening in woken:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Generator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 
-from ._errors import ConflictError, InvalidStateError, NotFoundError, TaskholdError
+from ._errors import ConflictError, InvalidArgumentError, InvalidStateError, NotFoundError, TaskholdError
 from ._times import Timeout
 from .types import JsonObject, ObjectPayload, TaskRecord
 
@@ -70,7 +70,10 @@ class HeldTask:
         self.record = record
         self.task_id = record["task"]["taskId"]
         lease = record.get("lease")
-        self.lease: int = lease["token"] if lease else 0
+        if lease is None or "token" not in lease:
+            message = "the record is not the answer to a claim, or to a creation with a lease"
+            raise InvalidArgumentError(message, reason="missing_key", key="lease")
+        self.lease: int = lease["token"]
         self.lease_ms = lease_ms
         self.interrupted: str | None = None
         self.outcome: str | None = None
@@ -128,6 +131,18 @@ class HeldTask:
                 raise
         # Nobody else can take it over.
         return (yield from self._fail(options.get("failure") or _UNSUCCESSFUL, options.get("status_message")))
+
+    def _goes_on(self, steps: Steps[R]) -> Steps[R]:
+        """Steps that do not end the task: that somebody else did, or holds it, is an interruption."""
+        try:
+            return (yield from steps)
+        except (ConflictError, InvalidStateError, NotFoundError) as error:
+            if self._ending or not (
+                isinstance(error, NotFoundError) or error.reason in ("lease_lost", "task_terminal")
+            ):
+                raise
+            self.interrupted = self.interrupted or "lease_lost"
+            raise WorkInterrupted(self.interrupted) from error
 
     def _progress(self, status_message: str | None, checkpoint: Any) -> Steps[TaskRecord]:
         options: dict[str, Any] = {"lease": self.lease, "withdraw_input_requests": []}

@@ -106,7 +106,9 @@ class StateProvider(StateProviderCalls):
             owner: whose tasks; None is the anonymous owner.
             **params: ``context_id``, ``status``, ``status_timestamp_after`` (at or after) as filters; ``page_size``
                 1 to 100 (50), ``page_token`` from the page before; ``history_length`` (0: no ``history``),
-                ``include_artifacts`` (False), ``include_revisions`` (False).
+                ``include_artifacts`` (False), ``include_revisions`` (False); ``any_owner`` (False): for operators and
+                never for clients, the tasks of all owners, each as ``{"owner", "revision", "task"}``, with None as
+                the owner.
 
         Returns:
             A page, as the A2A protocol's ListTasks.
@@ -312,7 +314,9 @@ class AsyncStateProvider(AsyncStateProviderCalls):
             owner: whose tasks; None is the anonymous owner.
             **params: ``context_id``, ``status``, ``status_timestamp_after`` (at or after) as filters; ``page_size``
                 1 to 100 (50), ``page_token`` from the page before; ``history_length`` (0: no ``history``),
-                ``include_artifacts`` (False), ``include_revisions`` (False).
+                ``include_artifacts`` (False), ``include_revisions`` (False); ``any_owner`` (False): for operators and
+                never for clients, the tasks of all owners, each as ``{"owner", "revision", "task"}``, with None as
+                the owner.
 
         Returns:
             A page, as the A2A protocol's ListTasks.

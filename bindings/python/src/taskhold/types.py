@@ -375,6 +375,7 @@ class StateProviderOptions(TypedDict, total=False):
     grace_period_ms: Milliseconds | None
     maximum_retained_tasks: int | None
     finalized_retention_ms: Milliseconds | None
+    active_retention_ms: Milliseconds | None
     maximum_events_per_task: int | None
     maximum_event_bytes_per_task: int | None
     announce_saves: bool | None
@@ -454,6 +455,7 @@ class A2AListOptions(A2AFilters, total=False):
     page_size: int | None
     page_token: str | None
     include_revisions: bool | None
+    any_owner: bool | None
 
 
 # Stores and the library

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import socket
 import threading
@@ -9,7 +10,7 @@ import time
 from collections.abc import Coroutine, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from ._errors import TimeoutError
+from ._errors import TaskholdError, TimeoutError
 from ._times import Timeout, milliseconds, seconds
 from ._work import Call, HeldTask, Parked, Steps, WorkInterrupted
 from .types import JsonObject, Milliseconds, ObjectPayload, TaskRecord
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     from .manager import AsyncTaskManager, TaskManager
 
 R = TypeVar("R")
+
+logger = logging.getLogger("taskhold")
 
 # How long a wait on a thread can go on after the work is to stop.
 _LOOK = 0.5
@@ -61,7 +64,7 @@ class Work(HeldTask):
 
     def progress(self, status_message: str | None = None, *, checkpoint: Any = None) -> TaskRecord:
         """Set the message for people; store what another worker needs to go on, if it is given."""
-        return self._run(self._progress(status_message, checkpoint))
+        return self._run(self._goes_on(self._progress(status_message, checkpoint)))
 
     def ask(
         self,
@@ -87,7 +90,7 @@ class Work(HeldTask):
         Raises:
             TimeoutError: nothing came; the questions stay open.
         """
-        return self._run(self._ask(requests, status_message, park, timeout))
+        return self._run(self._goes_on(self._ask(requests, status_message, park, timeout)))
 
     def complete(self, result: ObjectPayload, status_message: str | None = None) -> TaskRecord:
         """Complete the task; as :meth:`taskhold.TaskManager.complete_task`."""
@@ -169,6 +172,11 @@ class Claim:
         interruption = isinstance(error, WorkInterrupted)
         try:
             work._make(work._settle(error, interruption))
+        except TaskholdError:
+            if error is None:
+                raise
+            # What the block was left by tells more. The lease lapses.
+            logger.exception("a task could not be given back")
         finally:
             self._manager._renewer.remove(work)
         return interruption or isinstance(error, Parked)
@@ -193,6 +201,7 @@ class AsyncWork(HeldTask):
         self._task: asyncio.Task[Any] = task
         self._cancelling = task.cancelling()
         self._left = False
+        self._cancelled = False
 
     def interrupt(self, reason: str) -> None:
         """Have the work stop, from any thread."""
@@ -205,11 +214,12 @@ class AsyncWork(HeldTask):
     def _interrupt(self, reason: str) -> None:
         if not self._left and not self._ending and self.interrupted is None:
             self.interrupted = reason
+            self._cancelled = True
             self._task.cancel(reason)
 
     async def progress(self, status_message: str | None = None, *, checkpoint: Any = None) -> TaskRecord:
         """Set the message for people; store what another worker needs to go on, if it is given."""
-        return await self._make(self._progress(status_message, checkpoint))
+        return await self._go_on(self._progress(status_message, checkpoint))
 
     async def ask(
         self,
@@ -235,7 +245,7 @@ class AsyncWork(HeldTask):
         Raises:
             TimeoutError: nothing came; the questions stay open.
         """
-        return await self._make(self._ask(requests, status_message, park, timeout))
+        return await self._go_on(self._ask(requests, status_message, park, timeout))
 
     async def complete(self, result: ObjectPayload, status_message: str | None = None) -> TaskRecord:
         """Complete the task; as :meth:`taskhold.TaskManager.complete_task`."""
@@ -252,6 +262,20 @@ class AsyncWork(HeldTask):
     async def release(self, **options: Any) -> TaskRecord:
         """Give the task back; options as for :meth:`taskhold.TaskManager.release_task`, but for the lease."""
         return await self._make(self._release(**options))
+
+    async def _go_on(self, steps: Steps[R]) -> R:
+        import asyncio
+
+        try:
+            return await self._make(self._goes_on(steps))
+        except WorkInterrupted as interruption:
+            # The block is told as it is of every interruption.
+            if not self._cancelled:
+                self._cancelled = True
+                self._task.cancel(interruption.reason)
+            if asyncio.current_task() is self._task:
+                await asyncio.sleep(0)
+            raise
 
     async def _make(self, steps: Steps[R]) -> R:
         try:
@@ -298,15 +322,22 @@ class AsyncClaim:
 
         work = self._work
         work._left = True
-        ours = work.interrupted is not None
-        interruption = ours and isinstance(error, asyncio.CancelledError)
+        ours = work._cancelled
+        delivered = ours and isinstance(error, asyncio.CancelledError)
+        interruption = delivered or isinstance(error, WorkInterrupted)
+        cancelled = None
         try:
             cancelled = await to_the_end(work._make(work._settle(error, interruption)))
+        except TaskholdError:
+            if error is None:
+                raise
+            # What the block was left by tells more. The lease lapses.
+            logger.exception("a task could not be given back")
         finally:
             work._manager._renewer.remove(work)
         # Whoever else cancelled this, besides the interruption, still finds it cancelled.
         others = work._task.uncancel() > work._cancelling if ours else False
-        if cancelled is not None and (others or not ours or interruption):
+        if cancelled is not None and (others or not ours or delivered):
             raise cancelled
         return (interruption and not others) or isinstance(error, Parked)
 

@@ -10,7 +10,7 @@ import time
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ._errors import InvalidHandleError, TaskholdError
+from ._errors import InvalidHandleError, TaskholdError, UnavailableError
 from ._times import Timeout, milliseconds, seconds
 from .types import Milliseconds
 from .work import AsyncClaim, AsyncWork, Claim, Work, worker_name
@@ -54,6 +54,7 @@ class Worker(WorkerBase):
         self._manager = manager
         self._stopping = threading.Event()
         self._running: set[Work] = set()
+        self._failure: TaskholdError | None = None
         self._lock = threading.Lock()
 
     def stop(self) -> None:
@@ -84,6 +85,8 @@ class Worker(WorkerBase):
                 self._interrupt()
                 _join(threads, _LAST)
                 self._release()
+        if self._failure is not None:
+            raise self._failure
 
     def _work(self, function: Callable[[Work], Any]) -> None:
         while not self._stopping.is_set():
@@ -93,10 +96,14 @@ class Worker(WorkerBase):
                 )
             except InvalidHandleError:
                 return
-            except TaskholdError:
+            except UnavailableError:
                 logger.exception("claiming failed")
                 self._stopping.wait(_PAUSE)
                 continue
+            except TaskholdError as error:
+                self._failure = error
+                self.stop()
+                return
             if record is not None:
                 self._do(function, Claim(self._manager, self._lease_ms, record))
 
@@ -112,8 +119,8 @@ class Worker(WorkerBase):
                 finally:
                     with self._lock:
                         self._running.discard(work)
-        except Exception:
-            logger.exception("the work on a task failed")
+        except Exception as error:
+            _report(error)
 
     def _interrupt(self) -> None:
         with self._lock:
@@ -142,6 +149,13 @@ class Worker(WorkerBase):
             yield
         finally:
             signal.signal(signal.SIGTERM, before)
+
+
+def _report(error: Exception) -> None:
+    if getattr(error, "reason", None) == "lease_lost":
+        logger.warning("a task was lost to another worker")
+    else:
+        logger.error("the work on a task failed", exc_info=error)
 
 
 def _join(threads: list[threading.Thread], timeout: float | None) -> None:
@@ -192,7 +206,7 @@ class AsyncWorker(WorkerBase):
                     record = await manager.claim_task_async(self._queues, worker=self._name, lease_ms=self._lease_ms)
                 except InvalidHandleError:
                     return
-                except TaskholdError:
+                except UnavailableError:
                     logger.exception("claiming failed")
                     await asyncio.sleep(_PAUSE)
                     continue
@@ -202,14 +216,14 @@ class AsyncWorker(WorkerBase):
                         result = await function(one)
                         if one.outcome is None:
                             await one.complete({} if result is None else result)
-                except Exception:
-                    logger.exception("the work on a task failed")
+                except Exception as error:
+                    _report(error)
 
         with self._on_sigterm(loop):
             tasks = {asyncio.create_task(work()) for _ in range(self._concurrency)}
             for task in tasks:
-                # They end by themselves when the manager is closed.
-                task.add_done_callback(lambda _: self.stop() if all(one.done() for one in tasks) else None)
+                # By itself one ends only when the manager is closed or a claim is refused.
+                task.add_done_callback(lambda _: self.stop())
             try:
                 await stopping.wait()
                 for task in tasks:
@@ -225,6 +239,9 @@ class AsyncWorker(WorkerBase):
                     elif not task.done():
                         task.cancel()
                 await asyncio.wait(tasks)
+            for task in tasks:
+                if not task.cancelled():
+                    task.result()
 
     @contextlib.contextmanager
     def _on_sigterm(self, loop: asyncio.AbstractEventLoop) -> Iterator[None]:
