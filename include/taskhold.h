@@ -1237,6 +1237,8 @@ taskhold_status taskhold_events_close(taskhold_events *events);
  *  - `name` (string, "default"): session stores with the same name over one store share their sessions.
  *  - `idleTimeoutMs` (86400000; 0: never): a session that was idle for longer expires.
  *  - `concurrentSessionLimit` (8192; 0: none): how many sessions may be there, terminated ones not counted.
+ *  - `concurrentSessionLimitPerPartition` (0: none): how many sessions that are not terminated each authorization
+ *    partition may have, the anonymous one too, over all endpoints; exact, and checked before the limit of all.
  *  - `initializationTimeoutMs` (60000; 0: off): a session that is not initialized after this time expires,
  *    pinned or not. A terminated one stays for one idle timeout, as every terminated session does.
  *  - `keepExpired` (0): how many of the sessions that this process removed by expiry are kept for

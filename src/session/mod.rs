@@ -24,11 +24,11 @@ use self::pins::Pins;
 use self::snapshot::Snapshot;
 use self::transitions::{Outcome, check_replacement};
 use crate::clock::Now;
-use crate::error::{Reason, Result};
+use crate::error::{Result, Status};
 use crate::fault;
 use crate::json::Value;
 use crate::options::{check_identifier, check_name};
-use crate::store::{Change, Claim, ExpiryListener, SessionRow, Store, Table};
+use crate::store::{Change, Claim, ExpiryListener, Limits, SessionRow, Store, Table};
 use crate::text::Text;
 
 const SESSION_ID: &str = "session_id";
@@ -51,6 +51,9 @@ impl SessionStore {
     pub fn open(store: &Store, options: Option<&str>) -> Result<Self> {
         let options = Options::parse(options)?;
         let table = store.backend().sessions(&options.name)?;
+        if options.limits().per_partition.is_some() {
+            table.count_partitions()?;
+        }
         let pins = Arc::new(Pins::default());
         watch_expiry(&*table, &pins);
         let bound = usize::try_from(options.keep_expired).unwrap_or(usize::MAX);
@@ -78,14 +81,14 @@ impl SessionStore {
         check_name(endpoint, "endpoint")?;
         let creation = Creation::parse(endpoint, creation)?;
         let mut created = None;
-        let outcome = self.transact(&creation.session_id, self.options.limit(), &mut |taken, now| {
+        let outcome = self.transact(&creation.session_id, self.options.limits(), &mut |taken, now| {
             let (row, snapshot) = transitions::create(taken, &creation, &self.options, now)?;
             created = Some(snapshot);
             Ok(Change::Put(row))
         });
         match outcome {
             Ok(()) => Ok(created),
-            Err(error) if error.reason() == Reason::CapacityExhausted => Ok(None),
+            Err(error) if error.status() == Status::CapacityExhausted => Ok(None),
             Err(error) => Err(error),
         }
     }
@@ -140,7 +143,7 @@ impl SessionStore {
     pub fn delete_by_session_id(&self, session_id: &str) -> Result<()> {
         check_identifier(session_id, SESSION_ID)?;
         let mut deleted = None;
-        self.transact(session_id, None, &mut |row, _| {
+        self.transact(session_id, Limits::default(), &mut |row, _| {
             deleted = row.map(|row| row.instance);
             Ok(if row.is_some() { Change::Remove } else { Change::Keep })
         })?;
@@ -153,7 +156,7 @@ impl SessionStore {
     pub fn pin(&self, session_id: &str) -> Result<bool> {
         check_identifier(session_id, SESSION_ID)?;
         let mut pinned = None;
-        self.transact(session_id, None, &mut |row, _| {
+        self.transact(session_id, Limits::default(), &mut |row, _| {
             pinned = row.map(|row| row.instance);
             Ok(row.map_or(Change::Keep, |row| Change::Put(transitions::pin(row))))
         })?;
@@ -203,7 +206,7 @@ impl SessionStore {
 
     fn swap(&self, expected: &str, updated: &Snapshot<'_>) -> Result<Outcome> {
         let mut outcome = Outcome::Absent;
-        self.transact(&updated.session_id, None, &mut |row, now| {
+        self.transact(&updated.session_id, Limits::default(), &mut |row, now| {
             let (change, decided) = transitions::replace(row, expected, updated, now)?;
             outcome = decided;
             Ok(change)
@@ -214,7 +217,7 @@ impl SessionStore {
     /// Gives pins back to the table. False when their session is gone: then all pins on it are forgotten.
     fn release(&self, session_id: &str, instance: i64, count: u32) -> Result<bool> {
         let mut gone = false;
-        self.transact(session_id, None, &mut |row, now| {
+        self.transact(session_id, Limits::default(), &mut |row, now| {
             let unpinned = transitions::unpin(row, instance, count, now);
             gone = unpinned.is_none();
             Ok(unpinned.map_or(Change::Keep, Change::Put))
@@ -226,8 +229,8 @@ impl SessionStore {
     }
 
     /// The table's atomic step, with a place where tests inject a panic.
-    fn transact(&self, session_id: &str, limit: Option<u64>, decide: &mut Decide<'_>) -> Result<()> {
-        self.table.transact(session_id, limit, &mut |row, now| {
+    fn transact(&self, session_id: &str, limits: Limits, decide: &mut Decide<'_>) -> Result<()> {
+        self.table.transact_within(session_id, limits, &mut |row, now| {
             fault::point("session_transition");
             decide(row, now)
         })

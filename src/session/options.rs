@@ -5,6 +5,7 @@
 use crate::error::Result;
 use crate::json::{DEFAULT_MAXIMUM_PAYLOAD_BYTES, ObjectWriter};
 use crate::options::{MAXIMUM_DURATION_MS, Object};
+use crate::store::Limits;
 use crate::text::Text;
 
 const DEFAULT_NAME: &str = "default";
@@ -21,6 +22,7 @@ const MAXIMUM_KEPT: u64 = 1_000_000;
 const NAME: &str = "name";
 const IDLE_TIMEOUT_MS: &str = "idleTimeoutMs";
 const CONCURRENT_SESSION_LIMIT: &str = "concurrentSessionLimit";
+const CONCURRENT_SESSION_LIMIT_PER_PARTITION: &str = "concurrentSessionLimitPerPartition";
 const INITIALIZATION_TIMEOUT_MS: &str = "initializationTimeoutMs";
 const KEEP_EXPIRED: &str = "keepExpired";
 
@@ -33,6 +35,8 @@ pub(super) struct Options {
     pub(super) idle_timeout_ms: u64,
     /// 0: no limit.
     pub(super) concurrent_session_limit: u64,
+    /// 0: no limit.
+    pub(super) concurrent_session_limit_per_partition: u64,
     /// 0: an initialization may take for ever.
     pub(super) initialization_timeout_ms: u64,
     /// How many expired sessions are remembered for the host; 0: none.
@@ -41,8 +45,14 @@ pub(super) struct Options {
 
 impl Options {
     pub(super) fn parse(options: Option<&str>) -> Result<Self> {
-        const KNOWN: &[&str] =
-            &[NAME, IDLE_TIMEOUT_MS, CONCURRENT_SESSION_LIMIT, INITIALIZATION_TIMEOUT_MS, KEEP_EXPIRED];
+        const KNOWN: &[&str] = &[
+            NAME,
+            IDLE_TIMEOUT_MS,
+            CONCURRENT_SESSION_LIMIT,
+            CONCURRENT_SESSION_LIMIT_PER_PARTITION,
+            INITIALIZATION_TIMEOUT_MS,
+            KEEP_EXPIRED,
+        ];
         let object = Object::parse("options", options, KNOWN, DEFAULT_MAXIMUM_PAYLOAD_BYTES)?;
         let number = |key, most, default| Ok(object.whole_number(key, 0..=most)?.unwrap_or(default));
         Ok(Self {
@@ -53,6 +63,11 @@ impl Options {
                 MAXIMUM_SESSIONS,
                 DEFAULT_CONCURRENT_SESSION_LIMIT,
             )?,
+            concurrent_session_limit_per_partition: number(
+                CONCURRENT_SESSION_LIMIT_PER_PARTITION,
+                MAXIMUM_SESSIONS,
+                0,
+            )?,
             initialization_timeout_ms: number(
                 INITIALIZATION_TIMEOUT_MS,
                 MAXIMUM_DURATION_MS,
@@ -62,9 +77,13 @@ impl Options {
         })
     }
 
-    /// The limit as tables take it.
-    pub(super) fn limit(&self) -> Option<u64> {
-        (self.concurrent_session_limit > 0).then_some(self.concurrent_session_limit)
+    /// The limits as tables take them.
+    pub(super) fn limits(&self) -> Limits {
+        let limit = |sessions: u64| (sessions > 0).then_some(sessions);
+        Limits {
+            total: limit(self.concurrent_session_limit),
+            per_partition: limit(self.concurrent_session_limit_per_partition),
+        }
     }
 
     pub(super) fn to_json(&self) -> Text {
@@ -73,6 +92,7 @@ impl Options {
             .string("name", &self.name)
             .int(IDLE_TIMEOUT_MS, self.idle_timeout_ms)
             .int(CONCURRENT_SESSION_LIMIT, self.concurrent_session_limit)
+            .int(CONCURRENT_SESSION_LIMIT_PER_PARTITION, self.concurrent_session_limit_per_partition)
             .int(INITIALIZATION_TIMEOUT_MS, self.initialization_timeout_ms)
             .int(KEEP_EXPIRED, self.keep_expired);
         text

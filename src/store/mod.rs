@@ -158,6 +158,10 @@ pub trait Table<R: Row>: Send + Sync {
     /// [`Self::transact`] within a limit of each partition, too.
     fn transact_within(&self, id: &str, limits: Limits, decide: &mut Decide<'_, R>) -> Result<()>;
 
+    /// Counts the rows of each partition from now on. Call it before the first [`Self::transact_within`] that limits
+    /// them; it is cheap when it was called before.
+    fn count_partitions(&self) -> Result<()>;
+
     /// [`Self::read`] for a caller who sees only what is his. The rules decide whether a row is, by its endpoint and
     /// its partition or owner; all else that is shown of another's row may be made up, so that a backend need not
     /// fetch its texts and the time of a call tells nothing of them.
@@ -281,9 +285,6 @@ pub trait TaskTable: Table<TaskRow> {
 
     /// What this process did with tasks of this table.
     fn work_counters(&self) -> &WorkCounters;
-
-    /// Counts the rows of each partition from now on, so that they can be limited.
-    fn count_partitions(&self) -> Result<()>;
 }
 
 /// What one process did since it opened a table, for `taskhold_store_stats`.

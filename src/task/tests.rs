@@ -49,6 +49,10 @@ impl Table<TaskRow> for Stub {
         Ok(row.is_some())
     }
 
+    fn count_partitions(&self) -> Result<()> {
+        Ok(())
+    }
+
     fn transact_within(&self, _id: &str, _limits: Limits, decide: &mut Decide<'_, TaskRow>) -> Result<()> {
         let first = {
             let mut attempts = self.attempts.lock().unwrap();
@@ -156,10 +160,6 @@ impl TaskTable for Stub {
 
     fn work_counters(&self) -> &WorkCounters {
         &self.counters
-    }
-
-    fn count_partitions(&self) -> Result<()> {
-        Ok(())
     }
 }
 

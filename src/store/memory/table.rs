@@ -478,6 +478,11 @@ impl<R: Indexed> Table<R> for MemoryTable<R> {
         }
     }
 
+    fn count_partitions(&self) -> Result<()> {
+        self.count_partitions_from_now_on();
+        Ok(())
+    }
+
     fn now(&self) -> Result<Now> {
         Ok(self.clock.now())
     }

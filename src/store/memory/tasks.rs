@@ -228,11 +228,6 @@ impl TaskTable for MemoryTable<TaskRow> {
     fn work_counters(&self) -> &WorkCounters {
         &self.index.counters
     }
-
-    fn count_partitions(&self) -> Result<()> {
-        self.count_partitions_from_now_on();
-        Ok(())
-    }
 }
 
 impl MemoryTable<TaskRow> {

@@ -107,6 +107,10 @@ pub(super) struct Statements {
     pub(super) select_all: String,
     /// How many rows take a slot. Has no `?2`.
     pub(super) count_slots: String,
+    /// How many rows of the partition `?2` take a slot, counted up to `?3`.
+    pub(super) count_in_partition: String,
+    /// Makes the index that this counts by, if it is not there.
+    pub(super) index_partitions: String,
     /// Deletes the row with the sequence number `?1`.
     pub(super) delete: String,
     insert: String,
@@ -130,6 +134,13 @@ impl Statements {
             ),
             select_all: select::<R>("WHERE t.name = ?1 AND t.sequence > ?3"),
             count_slots: format!("SELECT count(*) FROM {table} t WHERE t.name = ?1 AND {takes_slot}"),
+            count_in_partition: format!(
+                "SELECT count(*) FROM (SELECT 1 FROM {table} t WHERE t.name = ?1 \
+                 AND t.authorization_partition IS ?2 AND {takes_slot} LIMIT ?3)"
+            ),
+            index_partitions: format!(
+                "CREATE INDEX IF NOT EXISTS {table}_partition ON {table} (name, authorization_partition)"
+            ),
             delete: format!("DELETE FROM {table} WHERE sequence = ?1"),
             insert: insert(table, R::COLUMNS),
             update: update(table, R::COLUMNS),

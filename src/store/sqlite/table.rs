@@ -107,7 +107,7 @@ impl<R: SqlRow> SqlTable<R> {
         transaction: &Transaction<'_>,
         claim: Option<Claim<'_>>,
         id: &str,
-        limit: Option<u64>,
+        limits: Limits,
         decide: &mut Decide<'_, R>,
         expired: &mut Vec<R>,
     ) -> std::result::Result<(), Failure> {
@@ -178,7 +178,7 @@ impl<R: SqlRow> SqlTable<R> {
                     expired.extend(gone.row);
                 }
                 if new.takes_slot() {
-                    self.take_slot(transaction, limit, context.is_counted, now, expired)?;
+                    self.take_slot(transaction, &new, limits, context.is_counted, now, expired)?;
                 }
                 let place = Place { name: self.name, sequence: context.last_sequence + 1 };
                 new.insert(&self.statements, transaction, place, self.shared.ticks)?;
@@ -205,30 +205,41 @@ impl<R: SqlRow> SqlTable<R> {
         events.iter().try_for_each(|&event| watch::note_event(transaction, self.name, event, id))
     }
 
-    /// Takes a slot under `limit`. Expired rows give way, as many as it takes. Without a limit nothing is
+    /// Takes a slot for `row` within `limits`. Expired rows give way, as many as it takes. Without a limit nothing is
     /// counted, until the first one comes.
     fn take_slot(
         &self,
         transaction: &Transaction<'_>,
-        limit: Option<u64>,
+        row: &R,
+        limits: Limits,
         is_counted: bool,
         now: Now,
         expired: &mut Vec<R>,
     ) -> std::result::Result<(), Failure> {
+        let mut make_room = || -> rusqlite::Result<bool> {
+            Ok(self.sweep_in(transaction, now, SWEEP_TO_MAKE_ROOM, expired)? > 0)
+        };
+        if let Some(limit) = limits.per_partition {
+            let partition = row.partition();
+            let values = (self.name, partition.as_deref(), signed(limit));
+            let count = &self.statements.count_in_partition;
+            while transaction.query(count, values, |row| row.get::<_, i64>(0))? >= Some(signed(limit)) {
+                if !make_room()? {
+                    return Err(Failure::Refused(limits.partition_reached()));
+                }
+            }
+        }
         if !is_counted {
-            if limit.is_none() {
+            if limits.total.is_none() {
                 return Ok(());
             }
             let slots: Option<i64> =
                 transaction.query(&self.statements.count_slots, (self.name,), |row| row.get(0))?;
             transaction.execute(COUNT_FROM_NOW_ON, (self.name, slots.unwrap_or(0)))?;
         }
-        while transaction.execute(CHANGE_SLOTS, (self.name, 1, limit.map(signed)))? == 0 {
-            if self.sweep_in(transaction, now, SWEEP_TO_MAKE_ROOM, expired)? == 0 {
-                return Err(Failure::Refused(
-                    Error::new(Reason::CapacityExhausted, "the limit of retained records is reached")
-                        .with_limit(limit.unwrap_or_default()),
-                ));
+        while transaction.execute(CHANGE_SLOTS, (self.name, 1, limits.total.map(signed)))? == 0 {
+            if !make_room()? {
+                return Err(Failure::Refused(limits.total_reached()));
             }
         }
         Ok(())
@@ -330,13 +341,13 @@ impl<R: SqlRow> SqlTable<R> {
         &self,
         claim: Option<Claim<'_>>,
         id: &str,
-        limit: Option<u64>,
+        limits: Limits,
         decide: &mut Decide<'_, R>,
     ) -> Result<()> {
         let mut expired = Vec::new();
         let decided = self
             .shared
-            .write(false, |transaction| self.step(transaction, claim, id, limit, decide, &mut expired))?;
+            .write(false, |transaction| self.step(transaction, claim, id, limits, decide, &mut expired))?;
         self.tell_expired(&expired);
         decided
     }
@@ -379,7 +390,7 @@ impl<R: SqlRow> Table<R> for SqlTable<R> {
     }
 
     fn transact_within(&self, id: &str, limits: Limits, decide: &mut Decide<'_, R>) -> Result<()> {
-        self.change(None, id, limits.total, decide)
+        self.change(None, id, limits, decide)
     }
 
     fn transact_claimed(
@@ -389,7 +400,20 @@ impl<R: SqlRow> Table<R> for SqlTable<R> {
         limit: Option<u64>,
         decide: &mut Decide<'_, R>,
     ) -> Result<()> {
-        self.change(Some(claim), id, limit, decide)
+        self.change(Some(claim), id, Limits { total: limit, per_partition: None }, decide)
+    }
+
+    fn count_partitions(&self) -> Result<()> {
+        let is_there = "SELECT 1 FROM sqlite_schema WHERE type = 'index' AND name = ?1";
+        let index = format!("{}_partition", R::TABLE);
+        // Tables without such a limit do without the index and its cost.
+        if self.shared.read(|connection| connection.prepare_cached(is_there)?.exists((&index,)))? {
+            return Ok(());
+        }
+        self.shared.write(false, |transaction| {
+            transaction.execute(&self.statements.index_partitions, ())?;
+            Ok(())
+        })?
     }
 
     fn now(&self) -> Result<Now> {

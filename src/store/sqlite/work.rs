@@ -64,8 +64,4 @@ impl TaskTable for SqlTable<TaskRow> {
     fn work_counters(&self) -> &WorkCounters {
         &self.counters
     }
-
-    fn count_partitions(&self) -> Result<()> {
-        unsupported()
-    }
 }
