@@ -356,8 +356,10 @@ public final class TaskManager implements AutoCloseable {
 
     private String lastLook(String taskId, long seenRevision) {
         byte[] id = utf8(taskId);
+        // C takes it as unsigned, where a negative number is a very large one.
+        long seen = Math.max(0, seenRevision);
         return handle.someText((self, out, error) ->
-                Library.ABI.taskhold_manager_wait_task(self, id, seenRevision, 0, out, error));
+                Library.ABI.taskhold_manager_wait_task(self, id, seen, 0, out, error));
     }
 
     private static Throwable unwrapped(Throwable failure) {
