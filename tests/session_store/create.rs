@@ -8,7 +8,7 @@ use crate::support::{at, change, create, find, is_there, member, reason, refusal
 
 #[test]
 fn options_have_the_documented_defaults_and_null_restores_them() {
-    let defaults = r#"{"name":"default","idleTimeoutMs":86400000,"concurrentSessionLimit":8192,"initializationTimeoutMs":60000,"keepExpired":0}"#;
+    let defaults = r#"{"name":"default","idleTimeoutMs":86400000,"concurrentSessionLimit":8192,"concurrentSessionLimitPerPartition":0,"initializationTimeoutMs":60000,"keepExpired":0}"#;
     for options in [
         None,
         Some("{}"),
