@@ -46,7 +46,7 @@ RUN_PYTHON := PYTHONPATH=$(CURDIR)/bindings/python/src
 
 help:
 	@echo 'make demo         build the library and play examples/c: MCP tasks, sessions, A2A tasks, a kill and a restart'
-	@echo 'make demo-python  play examples/python: a task, and an MCP server with its client'
+	@echo 'make demo-python  play examples/python: a task, an MCP server with its client, and a worker'
 	@echo 'make demo-java    the same kind of conversation from Java'
 	@echo 'make test         every test: Rust, C, C++, Python, Java, documentation'
 	@echo 'make test-python  the Python ones alone'
@@ -71,6 +71,7 @@ demo-python: lib
 	@scripts/require.sh $(PYTHON)
 	@$(RUN_PYTHON) $(PYTHON) examples/python/quickstart.py
 	@$(RUN_PYTHON) $(PYTHON) examples/python/server.py --demo
+	@$(RUN_PYTHON) $(PYTHON) examples/python/worker.py --demo
 
 # The binary depends on the library by name, so `lib` need not run first when only the program is wanted.
 $(DEMO)/conversation: $(CONVERSATION) examples/c/demo.h include/taskhold.h | lib
