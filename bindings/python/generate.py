@@ -2,7 +2,7 @@
 
 A module has two classes, one for threads and one for asyncio, with a real method for each form of a call, so that an
 editor shows its signature and documentation. They are written from the ``…_json`` methods and those that give no text,
-which are written by hand in _manager, _sessions and _a2a.
+which are written by hand in _manager, _queue, _protocol, _sessions and _a2a.
 """
 
 from __future__ import annotations
@@ -93,9 +93,10 @@ def written(module: Module) -> str:
     tree = ast.parse((PACKAGE / f"_{module.name}.py").read_text())
     classes = {node.name: node for node in tree.body if isinstance(node, ast.ClassDef)}
     source = classes[module.calls + "Calls"]
-    # What is about queued work has a file of its own.
-    more = ast.parse((PACKAGE / "_queue.py").read_text()).body if module.name == "manager" else []
-    bodies = [node.body for node in more if isinstance(node, ast.ClassDef)] + [source.body]
+    # The protocol's side and what is about queued work have files of their own.
+    files = ("_queue.py", "_protocol.py") if module.name == "manager" else ()
+    more = [node for file in files for node in ast.parse((PACKAGE / file).read_text()).body]
+    bodies = [source.body] + [node.body for node in more if isinstance(node, ast.ClassDef)]
     functions = {
         node.name: node
         for body in bodies

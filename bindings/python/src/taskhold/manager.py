@@ -50,100 +50,6 @@ class TaskManager(ManagerCalls):
     True
     """
 
-    def claim_task(
-        self, queues: Sequence[str], *, worker: str, lease_ms: Milliseconds = 30000, timeout: Timeout = None
-    ) -> TaskRecord | None:
-        """Claim a task of a queue, or wait for one: it is then held under a lease by this worker alone.
-
-        :meth:`claim` does this too, keeps the lease, and gives the task back at the end.
-
-        Args:
-            queues: the queues to take from, 1 to 64, in strict order of preference.
-            worker: who claims, 1 to 256 bytes; operators see it.
-            lease_ms: for how long the task is held unless the lease is renewed, 1 to 86400000 milliseconds or a
-                timedelta. Choose it above any pause that is to be survived.
-            timeout: longest wait in real time, seconds or a timedelta; None waits without end, 0 looks and returns.
-
-        Returns:
-            The record with ``lease["token"]``, which every change of the task by its worker needs as the option
-            ``lease``; None when no task came.
-
-        Raises:
-            InvalidArgumentError: an argument is malformed.
-            ClosedError: the manager was closed.
-
-        Source: ``taskhold_manager_claim_task``.
-        """
-        text = self.claim_task_json(queues, worker=worker, lease_ms=lease_ms, timeout=timeout)
-        return None if text is None else cast(TaskRecord, loads(text))
-
-    async def claim_task_async(
-        self, queues: Sequence[str], *, worker: str, lease_ms: Milliseconds = 30000, timeout: Timeout = None
-    ) -> TaskRecord | None:
-        """As :meth:`claim_task`, on asyncio: no thread waits."""
-        text = await self.claim_task_json_async(queues, worker=worker, lease_ms=lease_ms, timeout=timeout)
-        return None if text is None else cast(TaskRecord, loads(text))
-
-    def renew_leases(self, tasks: Sequence[Renewal], *, lease_ms: Milliseconds = 30000) -> RenewalOutcome:
-        """Renew leases: the end of each is ``lease_ms`` from now. Renew at a third of the lease.
-
-        Args:
-            tasks: 1 to 1000, none twice: ``{"task_id": …, "lease": …}`` and, if a stored checkpoint is to be replaced,
-                ``checkpoint`` (any JSON; a :class:`Json` is text).
-            lease_ms: for how long from now, 1 to 86400000 milliseconds or a timedelta.
-
-        Returns:
-            The ids of the tasks whose lease was renewed, of those whose lease is lost (they spoil nothing for the
-            rest), and of those of the first whose client asks for cancelation.
-
-        Raises:
-            InvalidArgumentError: an argument is malformed.
-            LimitExceededError: the checkpoints together are too large; nothing was renewed.
-
-        Source: ``taskhold_manager_renew_leases``.
-        """
-        return cast(RenewalOutcome, loads(self.renew_leases_json(tasks, lease_ms=lease_ms)))
-
-    async def renew_leases_async(self, tasks: Sequence[Renewal], *, lease_ms: Milliseconds = 30000) -> RenewalOutcome:
-        """As :meth:`renew_leases`, on asyncio."""
-        return await self._made(lambda: self.renew_leases(tasks, lease_ms=lease_ms))
-
-    async def renew_leases_json_async(self, tasks: Sequence[Renewal], *, lease_ms: Milliseconds = 30000) -> str:
-        """As :meth:`renew_leases_json`, on asyncio."""
-        return await self._made(lambda: self.renew_leases_json(tasks, lease_ms=lease_ms))
-
-    def release_task(self, task_id: str, **options: Unpack[ReleaseOptions]) -> TaskRecord:
-        """Give a held task back to its queue. With no attempt left it is failed.
-
-        Args:
-            task_id: the task's id.
-            **options: ``lease`` (the token, needed); ``delay_ms`` (0: claimable after this and after the backoff,
-                whichever is longer); ``counts_as_attempt`` (True; False for an orderly shutdown); ``status_message``
-                (absent keeps the message, None clears it); ``checkpoint`` (any JSON, for who goes on);
-                ``failure`` (a JSON-RPC error object: becomes ``lastFailure``).
-
-        Returns:
-            The record after the change.
-
-        Raises:
-            NotFoundError: no such task, or it expired.
-            InvalidStateError: ``task_terminal``, ``lease_required``, ``not_queued``.
-            ConflictError: ``lease_lost``.
-            InvalidArgumentError: the id or an option is malformed.
-            LimitExceededError: a payload is too large or too deep.
-
-        Source: ``taskhold_manager_release_task``.
-        """
-        return cast(TaskRecord, loads(self.release_task_json(task_id, **options)))
-
-    async def release_task_async(self, task_id: str, **options: Unpack[ReleaseOptions]) -> TaskRecord:
-        """As :meth:`release_task`, on asyncio."""
-        return await self._made(lambda: self.release_task(task_id, **options))
-
-    async def release_task_json_async(self, task_id: str, **options: Unpack[ReleaseOptions]) -> str:
-        """As :meth:`release_task_json`, on asyncio."""
-        return await self._made(lambda: self.release_task_json(task_id, **options))
-
     def options(self) -> JsonObject:
         """The options that the manager works with, defaults filled in, with the library's names.
 
@@ -486,6 +392,104 @@ class TaskManager(ManagerCalls):
         """As :meth:`list_tasks_json`, on asyncio."""
         return await self._made(lambda: self.list_tasks_json(**params))
 
+    async def publish_task_changed_async(self, task_id: str) -> None:
+        """As :meth:`publish_task_changed`, on asyncio."""
+        return await self._made(lambda: self.publish_task_changed(task_id))
+
+    def claim_task(
+        self, queues: Sequence[str], *, worker: str, lease_ms: Milliseconds = 30000, timeout: Timeout = None
+    ) -> TaskRecord | None:
+        """Claim a task of a queue, or wait for one: it is then held under a lease by this worker alone.
+
+        :meth:`claim` does this too, keeps the lease, and gives the task back at the end.
+
+        Args:
+            queues: the queues to take from, 1 to 64, in strict order of preference.
+            worker: who claims, 1 to 256 bytes; operators see it.
+            lease_ms: for how long the task is held unless the lease is renewed, 1 to 86400000 milliseconds or a
+                timedelta. Choose it above any pause that is to be survived.
+            timeout: longest wait in real time, seconds or a timedelta; None waits without end, 0 looks and returns.
+
+        Returns:
+            The record with ``lease["token"]``, which every change of the task by its worker needs as the option
+            ``lease``; None when no task came.
+
+        Raises:
+            InvalidArgumentError: an argument is malformed.
+            ClosedError: the manager was closed.
+
+        Source: ``taskhold_manager_claim_task``.
+        """
+        text = self.claim_task_json(queues, worker=worker, lease_ms=lease_ms, timeout=timeout)
+        return None if text is None else cast(TaskRecord, loads(text))
+
+    async def claim_task_async(
+        self, queues: Sequence[str], *, worker: str, lease_ms: Milliseconds = 30000, timeout: Timeout = None
+    ) -> TaskRecord | None:
+        """As :meth:`claim_task`, on asyncio: no thread waits."""
+        text = await self.claim_task_json_async(queues, worker=worker, lease_ms=lease_ms, timeout=timeout)
+        return None if text is None else cast(TaskRecord, loads(text))
+
+    def renew_leases(self, tasks: Sequence[Renewal], *, lease_ms: Milliseconds = 30000) -> RenewalOutcome:
+        """Renew leases: the end of each is ``lease_ms`` from now. Renew at a third of the lease.
+
+        Args:
+            tasks: 1 to 1000, none twice: ``{"task_id": …, "lease": …}`` and, if a stored checkpoint is to be replaced,
+                ``checkpoint`` (any JSON; a :class:`Json` is text).
+            lease_ms: for how long from now, 1 to 86400000 milliseconds or a timedelta.
+
+        Returns:
+            The ids of the tasks whose lease was renewed, of those whose lease is lost (they spoil nothing for the
+            rest), and of those of the first whose client asks for cancelation.
+
+        Raises:
+            InvalidArgumentError: an argument is malformed.
+            LimitExceededError: the checkpoints together are too large; nothing was renewed.
+
+        Source: ``taskhold_manager_renew_leases``.
+        """
+        return cast(RenewalOutcome, loads(self.renew_leases_json(tasks, lease_ms=lease_ms)))
+
+    async def renew_leases_async(self, tasks: Sequence[Renewal], *, lease_ms: Milliseconds = 30000) -> RenewalOutcome:
+        """As :meth:`renew_leases`, on asyncio."""
+        return await self._made(lambda: self.renew_leases(tasks, lease_ms=lease_ms))
+
+    async def renew_leases_json_async(self, tasks: Sequence[Renewal], *, lease_ms: Milliseconds = 30000) -> str:
+        """As :meth:`renew_leases_json`, on asyncio."""
+        return await self._made(lambda: self.renew_leases_json(tasks, lease_ms=lease_ms))
+
+    def release_task(self, task_id: str, **options: Unpack[ReleaseOptions]) -> TaskRecord:
+        """Give a held task back to its queue. With no attempt left it is failed.
+
+        Args:
+            task_id: the task's id.
+            **options: ``lease`` (the token, needed); ``delay_ms`` (0: claimable after this and after the backoff,
+                whichever is longer); ``counts_as_attempt`` (True; False for an orderly shutdown); ``status_message``
+                (absent keeps the message, None clears it); ``checkpoint`` (any JSON, for who goes on);
+                ``failure`` (a JSON-RPC error object: becomes ``lastFailure``).
+
+        Returns:
+            The record after the change.
+
+        Raises:
+            NotFoundError: no such task, or it expired.
+            InvalidStateError: ``task_terminal``, ``lease_required``, ``not_queued``.
+            ConflictError: ``lease_lost``.
+            InvalidArgumentError: the id or an option is malformed.
+            LimitExceededError: a payload is too large or too deep.
+
+        Source: ``taskhold_manager_release_task``.
+        """
+        return cast(TaskRecord, loads(self.release_task_json(task_id, **options)))
+
+    async def release_task_async(self, task_id: str, **options: Unpack[ReleaseOptions]) -> TaskRecord:
+        """As :meth:`release_task`, on asyncio."""
+        return await self._made(lambda: self.release_task(task_id, **options))
+
+    async def release_task_json_async(self, task_id: str, **options: Unpack[ReleaseOptions]) -> str:
+        """As :meth:`release_task_json`, on asyncio."""
+        return await self._made(lambda: self.release_task_json(task_id, **options))
+
     def find_authorized_task(self, endpoint: str, partition: str | None, task_id: str) -> TaskRecord | None:
         """Find a task that the caller may see. Unknown, expired and foreign tasks give the same answer.
 
@@ -656,10 +660,6 @@ class TaskManager(ManagerCalls):
             lambda: self.handle_request_json(endpoint, partition, request, client_capabilities=client_capabilities)
         )
 
-    async def publish_task_changed_async(self, task_id: str) -> None:
-        """As :meth:`publish_task_changed`, on asyncio."""
-        return await self._made(lambda: self.publish_task_changed(task_id))
-
 
 class AsyncTaskManager(AsyncManagerCalls):
     """A manager of MCP tasks for asyncio: :class:`TaskManager` with the same methods, each to be awaited.
@@ -677,96 +677,6 @@ class AsyncTaskManager(AsyncManagerCalls):
     """
 
     _opens = TaskManager
-
-    async def claim_task(
-        self, queues: Sequence[str], *, worker: str, lease_ms: Milliseconds = 30000, timeout: Timeout = None
-    ) -> TaskRecord | None:
-        """Claim a task of a queue, or wait for one: it is then held under a lease by this worker alone.
-
-        :meth:`claim` does this too, keeps the lease, and gives the task back at the end.
-
-        Args:
-            queues: the queues to take from, 1 to 64, in strict order of preference.
-            worker: who claims, 1 to 256 bytes; operators see it.
-            lease_ms: for how long the task is held unless the lease is renewed, 1 to 86400000 milliseconds or a
-                timedelta. Choose it above any pause that is to be survived.
-            timeout: longest wait in real time, seconds or a timedelta; None waits without end, 0 looks and returns.
-
-        Returns:
-            The record with ``lease["token"]``, which every change of the task by its worker needs as the option
-            ``lease``; None when no task came.
-
-        Raises:
-            InvalidArgumentError: an argument is malformed.
-            ClosedError: the manager was closed.
-
-        Source: ``taskhold_manager_claim_task``.
-        """
-        client = self._client or await self._opened()
-        return await client.claim_task_async(queues, worker=worker, lease_ms=lease_ms, timeout=timeout)
-
-    async def claim_task_json(
-        self, queues: Sequence[str], *, worker: str, lease_ms: Milliseconds = 30000, timeout: Timeout = None
-    ) -> str | None:
-        """As :meth:`claim_task`; gives the text."""
-        client = self._client or await self._opened()
-        return await client.claim_task_json_async(queues, worker=worker, lease_ms=lease_ms, timeout=timeout)
-
-    async def renew_leases(self, tasks: Sequence[Renewal], *, lease_ms: Milliseconds = 30000) -> RenewalOutcome:
-        """Renew leases: the end of each is ``lease_ms`` from now. Renew at a third of the lease.
-
-        Args:
-            tasks: 1 to 1000, none twice: ``{"task_id": …, "lease": …}`` and, if a stored checkpoint is to be replaced,
-                ``checkpoint`` (any JSON; a :class:`Json` is text).
-            lease_ms: for how long from now, 1 to 86400000 milliseconds or a timedelta.
-
-        Returns:
-            The ids of the tasks whose lease was renewed, of those whose lease is lost (they spoil nothing for the
-            rest), and of those of the first whose client asks for cancelation.
-
-        Raises:
-            InvalidArgumentError: an argument is malformed.
-            LimitExceededError: the checkpoints together are too large; nothing was renewed.
-
-        Source: ``taskhold_manager_renew_leases``.
-        """
-        client = self._client or await self._opened()
-        return await client.renew_leases_async(tasks, lease_ms=lease_ms)
-
-    async def renew_leases_json(self, tasks: Sequence[Renewal], *, lease_ms: Milliseconds = 30000) -> str:
-        """As :meth:`renew_leases`; gives the text."""
-        client = self._client or await self._opened()
-        return await client.renew_leases_json_async(tasks, lease_ms=lease_ms)
-
-    async def release_task(self, task_id: str, **options: Unpack[ReleaseOptions]) -> TaskRecord:
-        """Give a held task back to its queue. With no attempt left it is failed.
-
-        Args:
-            task_id: the task's id.
-            **options: ``lease`` (the token, needed); ``delay_ms`` (0: claimable after this and after the backoff,
-                whichever is longer); ``counts_as_attempt`` (True; False for an orderly shutdown); ``status_message``
-                (absent keeps the message, None clears it); ``checkpoint`` (any JSON, for who goes on);
-                ``failure`` (a JSON-RPC error object: becomes ``lastFailure``).
-
-        Returns:
-            The record after the change.
-
-        Raises:
-            NotFoundError: no such task, or it expired.
-            InvalidStateError: ``task_terminal``, ``lease_required``, ``not_queued``.
-            ConflictError: ``lease_lost``.
-            InvalidArgumentError: the id or an option is malformed.
-            LimitExceededError: a payload is too large or too deep.
-
-        Source: ``taskhold_manager_release_task``.
-        """
-        client = self._client or await self._opened()
-        return await client.release_task_async(task_id, **options)
-
-    async def release_task_json(self, task_id: str, **options: Unpack[ReleaseOptions]) -> str:
-        """As :meth:`release_task`; gives the text."""
-        client = self._client or await self._opened()
-        return await client.release_task_json_async(task_id, **options)
 
     async def options(self) -> JsonObject:
         """The options that the manager works with, defaults filled in, with the library's names.
@@ -1087,6 +997,107 @@ class AsyncTaskManager(AsyncManagerCalls):
         client = self._client or await self._opened()
         return await client.list_tasks_json_async(**params)
 
+    async def publish_task_changed(self, task_id: str) -> None:
+        """Announce that a task changed, as the manager does by itself after each change it makes.
+
+        Raises:
+            InvalidArgumentError: the id is malformed.
+
+        Source: ``taskhold_manager_publish_task_changed``.
+        """
+        client = self._client or await self._opened()
+        return await client.publish_task_changed_async(task_id)
+
+    async def claim_task(
+        self, queues: Sequence[str], *, worker: str, lease_ms: Milliseconds = 30000, timeout: Timeout = None
+    ) -> TaskRecord | None:
+        """Claim a task of a queue, or wait for one: it is then held under a lease by this worker alone.
+
+        :meth:`claim` does this too, keeps the lease, and gives the task back at the end.
+
+        Args:
+            queues: the queues to take from, 1 to 64, in strict order of preference.
+            worker: who claims, 1 to 256 bytes; operators see it.
+            lease_ms: for how long the task is held unless the lease is renewed, 1 to 86400000 milliseconds or a
+                timedelta. Choose it above any pause that is to be survived.
+            timeout: longest wait in real time, seconds or a timedelta; None waits without end, 0 looks and returns.
+
+        Returns:
+            The record with ``lease["token"]``, which every change of the task by its worker needs as the option
+            ``lease``; None when no task came.
+
+        Raises:
+            InvalidArgumentError: an argument is malformed.
+            ClosedError: the manager was closed.
+
+        Source: ``taskhold_manager_claim_task``.
+        """
+        client = self._client or await self._opened()
+        return await client.claim_task_async(queues, worker=worker, lease_ms=lease_ms, timeout=timeout)
+
+    async def claim_task_json(
+        self, queues: Sequence[str], *, worker: str, lease_ms: Milliseconds = 30000, timeout: Timeout = None
+    ) -> str | None:
+        """As :meth:`claim_task`; gives the text."""
+        client = self._client or await self._opened()
+        return await client.claim_task_json_async(queues, worker=worker, lease_ms=lease_ms, timeout=timeout)
+
+    async def renew_leases(self, tasks: Sequence[Renewal], *, lease_ms: Milliseconds = 30000) -> RenewalOutcome:
+        """Renew leases: the end of each is ``lease_ms`` from now. Renew at a third of the lease.
+
+        Args:
+            tasks: 1 to 1000, none twice: ``{"task_id": …, "lease": …}`` and, if a stored checkpoint is to be replaced,
+                ``checkpoint`` (any JSON; a :class:`Json` is text).
+            lease_ms: for how long from now, 1 to 86400000 milliseconds or a timedelta.
+
+        Returns:
+            The ids of the tasks whose lease was renewed, of those whose lease is lost (they spoil nothing for the
+            rest), and of those of the first whose client asks for cancelation.
+
+        Raises:
+            InvalidArgumentError: an argument is malformed.
+            LimitExceededError: the checkpoints together are too large; nothing was renewed.
+
+        Source: ``taskhold_manager_renew_leases``.
+        """
+        client = self._client or await self._opened()
+        return await client.renew_leases_async(tasks, lease_ms=lease_ms)
+
+    async def renew_leases_json(self, tasks: Sequence[Renewal], *, lease_ms: Milliseconds = 30000) -> str:
+        """As :meth:`renew_leases`; gives the text."""
+        client = self._client or await self._opened()
+        return await client.renew_leases_json_async(tasks, lease_ms=lease_ms)
+
+    async def release_task(self, task_id: str, **options: Unpack[ReleaseOptions]) -> TaskRecord:
+        """Give a held task back to its queue. With no attempt left it is failed.
+
+        Args:
+            task_id: the task's id.
+            **options: ``lease`` (the token, needed); ``delay_ms`` (0: claimable after this and after the backoff,
+                whichever is longer); ``counts_as_attempt`` (True; False for an orderly shutdown); ``status_message``
+                (absent keeps the message, None clears it); ``checkpoint`` (any JSON, for who goes on);
+                ``failure`` (a JSON-RPC error object: becomes ``lastFailure``).
+
+        Returns:
+            The record after the change.
+
+        Raises:
+            NotFoundError: no such task, or it expired.
+            InvalidStateError: ``task_terminal``, ``lease_required``, ``not_queued``.
+            ConflictError: ``lease_lost``.
+            InvalidArgumentError: the id or an option is malformed.
+            LimitExceededError: a payload is too large or too deep.
+
+        Source: ``taskhold_manager_release_task``.
+        """
+        client = self._client or await self._opened()
+        return await client.release_task_async(task_id, **options)
+
+    async def release_task_json(self, task_id: str, **options: Unpack[ReleaseOptions]) -> str:
+        """As :meth:`release_task`; gives the text."""
+        client = self._client or await self._opened()
+        return await client.release_task_json_async(task_id, **options)
+
     async def find_authorized_task(self, endpoint: str, partition: str | None, task_id: str) -> TaskRecord | None:
         """Find a task that the caller may see. Unknown, expired and foreign tasks give the same answer.
 
@@ -1240,14 +1251,3 @@ class AsyncTaskManager(AsyncManagerCalls):
         return await client.handle_request_json_async(
             endpoint, partition, request, client_capabilities=client_capabilities
         )
-
-    async def publish_task_changed(self, task_id: str) -> None:
-        """Announce that a task changed, as the manager does by itself after each change it makes.
-
-        Raises:
-            InvalidArgumentError: the id is malformed.
-
-        Source: ``taskhold_manager_publish_task_changed``.
-        """
-        client = self._client or await self._opened()
-        return await client.publish_task_changed_async(task_id)
