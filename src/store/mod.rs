@@ -298,6 +298,9 @@ pub struct WorkCounters {
     pub expired_unfinished: AtomicU64,
 }
 
+/// The queues of a store, each with the name of its managers.
+type Queues = Vec<(Arc<str>, Arc<str>, QueueFigures)>;
+
 /// How many tasks of a queue stand where, for `taskhold_store_stats`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct QueueFigures {

@@ -103,6 +103,8 @@ pub(super) struct Statements {
     pub(super) is_claimed: String,
     /// Rows that expired until `?3`, those that expired first before others, at most `?4`.
     pub(super) select_expired: String,
+    /// The row with the sequence number `?3`.
+    pub(super) select_by_sequence: String,
     /// All rows with a sequence number above `?3`.
     pub(super) select_all: String,
     /// How many rows take a slot. Has no `?2`.
@@ -132,6 +134,7 @@ impl Statements {
             select_expired: select::<R>(
                 "WHERE t.name = ?1 AND t.expires_at <= ?3 ORDER BY t.expires_at LIMIT ?4",
             ),
+            select_by_sequence: select::<R>("WHERE t.sequence = ?3 AND t.name = ?1 AND ?2 IS NOT NULL"),
             select_all: select::<R>("WHERE t.name = ?1 AND t.sequence > ?3"),
             count_slots: format!("SELECT count(*) FROM {table} t WHERE t.name = ?1 AND {takes_slot}"),
             count_in_partition: format!(

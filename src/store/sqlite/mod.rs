@@ -27,6 +27,7 @@ mod task_row;
 mod tests;
 mod watch;
 mod work;
+mod work_row;
 mod writer;
 
 use std::collections::HashMap;
@@ -46,6 +47,7 @@ use self::row::{SqlRow, Ticks};
 use self::table::SqlTable;
 use self::watch::Watch;
 use self::writer::{Transaction, Writer};
+use super::work_figures::WorkTotals;
 use super::{A2aRow, A2aTable, Backend, SessionRow, Table, TaskRow, TaskTable};
 use crate::clock::{Clock, Now};
 use crate::error::{Error, Reason, Result};
@@ -194,7 +196,13 @@ impl Backend for SqliteBackend {
     }
 
     fn stats(&self) -> Result<Text> {
-        stats::render(&self.shared)
+        let mut work = WorkTotals::default();
+        let mut claimers = 0;
+        for table in self.tasks.lock().unwrap_or_else(PoisonError::into_inner).values() {
+            work.add(table.work_counters());
+            claimers += table.claimers().count();
+        }
+        stats::render(&self.shared, claimers, work)
     }
 
     fn check(&self) -> Result<Text> {

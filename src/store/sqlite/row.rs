@@ -7,6 +7,7 @@ use rusqlite::types::ValueRef;
 
 use super::super::Row;
 use super::columns::{Binder, Column, Statements};
+use super::table::SqlTable;
 use super::writer::Transaction;
 use crate::clock::NANOS_PER_MILLI;
 use crate::events::EventKind;
@@ -111,6 +112,12 @@ pub(super) trait SqlRow: Row {
     ) -> rusqlite::Result<()> {
         Ok(())
     }
+
+    /// A row of this table was stored.
+    fn stored(_table: &SqlTable<Self>, _row: &Self) {}
+
+    /// A row of this table was removed because it had expired.
+    fn expired(_table: &SqlTable<Self>, _row: &Self) {}
 
     /// What event queues in other processes are told of this change, which another node may have made first.
     fn events(old: Option<&Self>, new: &Self, is_replicated: bool) -> &'static [EventKind];

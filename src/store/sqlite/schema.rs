@@ -142,6 +142,38 @@ CREATE TABLE a2a_events (
     event TEXT NOT NULL,
     UNIQUE (task, revision)
 );
+ALTER TABLE tasks ADD COLUMN work TEXT;
+CREATE TABLE work (
+    task INTEGER PRIMARY KEY,
+    name INTEGER NOT NULL,
+    queue TEXT,
+    is_fenced INTEGER NOT NULL,
+    operation_id TEXT,
+    operation_key BLOB,
+    maximum_attempts INTEGER NOT NULL,
+    backoff_ms INTEGER NOT NULL,
+    maximum_backoff_ms INTEGER NOT NULL,
+    attempt INTEGER NOT NULL,
+    continues_attempt INTEGER NOT NULL,
+    token INTEGER NOT NULL,
+    worker TEXT,
+    lease_ends_at INTEGER,
+    available_at INTEGER,
+    due_at INTEGER,
+    ends_at INTEGER
+);
+CREATE INDEX work_due ON work (name, queue, due_at, task) WHERE due_at IS NOT NULL;
+CREATE INDEX work_ends ON work (name, ends_at) WHERE ends_at IS NOT NULL;
+CREATE UNIQUE INDEX work_operation ON work (name, operation_key) WHERE operation_key IS NOT NULL;
+CREATE TABLE work_texts (
+    task INTEGER PRIMARY KEY,
+    checkpoint TEXT,
+    last_failure TEXT
+);
+CREATE TRIGGER tasks_work_deleted AFTER DELETE ON tasks WHEN OLD.work IS NOT NULL BEGIN
+    DELETE FROM work WHERE task = OLD.sequence;
+    DELETE FROM work_texts WHERE task = OLD.sequence;
+END;
 ";
 
 /// What a file is.

@@ -9,7 +9,8 @@ use super::Shared;
 use super::table::system_ms;
 use crate::error::Result;
 use crate::json::ObjectWriter;
-use crate::store::TaskStatus;
+use crate::store::work_figures::{self, WorkTotals};
+use crate::store::{QueueFigures, Queues, TaskStatus};
 use crate::text::Text;
 
 #[derive(Default)]
@@ -23,12 +24,36 @@ struct Counts {
     pages: i64,
     free_pages: i64,
     page_bytes: i64,
+    queues: Queues,
 }
 
 /// Of each table, and without looking at payloads, the rows that have expired.
 const EXPIRED: &str = "SELECT (SELECT count(*) FROM tasks WHERE name = n.number AND expires_at <= ?1) \
      + (SELECT count(*) FROM sessions WHERE name = n.number AND expires_at <= ?1) \
      + (SELECT count(*) FROM a2a_tasks WHERE name = n.number AND expires_at <= ?1) FROM names n";
+
+/// The status of a task as of `?1`: that to which the lapse of its lease has brought it, if there is one.
+const EFFECTIVE_STATUS: &str = "iif(t.work IS NULL, t.status, coalesce((SELECT iif(t.cancelation_requested, \
+     'cancelled', 'failed') FROM work WHERE task = t.sequence AND ends_at <= ?1), t.status))";
+
+/// The open tasks of each queue by their states, at `?1`.
+const QUEUES: &str = "SELECT n.name, w.queue, \
+     sum(state = 'scheduled'), sum(state = 'ready'), sum(state = 'leased'), sum(state = 'parked'), \
+     coalesce(max(iif(state = 'ready', ?1 - w.due_at, 0)), 0) FROM (\
+     SELECT w.name, w.queue, w.due_at, CASE WHEN w.lease_ends_at > ?1 THEN 'leased' \
+     WHEN t.status = 'input_required' THEN 'parked' WHEN w.due_at <= ?1 THEN 'ready' ELSE 'scheduled' END AS state \
+     FROM work w JOIN tasks t ON t.sequence = w.task WHERE w.queue IS NOT NULL AND t.expires_at > ?1 \
+     AND t.status IN ('working', 'input_required') AND coalesce(w.ends_at > ?1, 1)) w \
+     JOIN names n ON n.number = w.name GROUP BY n.name, w.queue ORDER BY n.name, w.queue";
+
+fn queues(snapshot: &Connection, now_ms: i64) -> rusqlite::Result<Queues> {
+    let mut statement = snapshot.prepare(QUEUES)?;
+    let queues = statement.query_map((now_ms,), |row| {
+        let tasks = [row.get(2)?, row.get(3)?, row.get(4)?, row.get(5)?].map(i64::unsigned_abs);
+        Ok((row.get(0)?, row.get(1)?, QueueFigures { tasks, oldest_ready_ms: row.get(6)? }))
+    })?;
+    queues.collect()
+}
 
 fn count(connection: &Connection, now_ms: i64) -> rusqlite::Result<Counts> {
     let snapshot = connection.unchecked_transaction()?;
@@ -37,8 +62,10 @@ fn count(connection: &Connection, now_ms: i64) -> rusqlite::Result<Counts> {
         let sql = format!("SELECT count(*) FROM {table} WHERE expires_at IS NULL OR expires_at > ?1");
         snapshot.query_row(&sql, (now_ms,), |row| row.get::<_, i64>(0))
     };
-    let mut by_status =
-        snapshot.prepare("SELECT status, count(*) FROM tasks WHERE expires_at > ?1 GROUP BY status")?;
+    let mut by_status = snapshot.prepare(&format!(
+        "SELECT {EFFECTIVE_STATUS} AS status_now, count(*) FROM tasks t \
+             WHERE expires_at > ?1 GROUP BY status_now"
+    ))?;
     let tasks = by_status.query_map((now_ms,), |row| {
         Ok((row.get_ref(0)?.as_str().unwrap_or_default().to_owned(), row.get(1)?))
     })?;
@@ -57,11 +84,12 @@ fn count(connection: &Connection, now_ms: i64) -> rusqlite::Result<Counts> {
         pages: number("PRAGMA page_count")?,
         free_pages: number("PRAGMA freelist_count")?,
         page_bytes: number("PRAGMA page_size")?,
+        queues: queues(&snapshot, now_ms)?,
     })
 }
 
 /// Expired rows that are not removed yet are among no count but `expiredPending` and those of bytes.
-pub(super) fn render(shared: &Shared) -> Result<Text> {
+pub(super) fn render(shared: &Shared, claimers: usize, work: WorkTotals) -> Result<Text> {
     let now_ms = shared.now().wall_ms;
     let counts = shared.read(|connection| count(connection, now_ms))?;
     let (waiters, queues) = shared.watch.audience();
@@ -80,7 +108,7 @@ pub(super) fn render(shared: &Shared) -> Result<Text> {
         ("a2aTasks", counts.a2a_tasks.into()),
         ("expiredPending", counts.expired.into()),
         ("bytes", ((counts.pages - counts.free_pages) * counts.page_bytes).into()),
-        ("waiters", waiters as i128),
+        ("waiters", (waiters + claimers) as i128),
         ("eventQueues", queues as i128),
         ("fileBytes", file_bytes.into()),
         ("freeBytes", (counts.free_pages * counts.page_bytes).into()),
@@ -96,6 +124,7 @@ pub(super) fn render(shared: &Shared) -> Result<Text> {
     for (name, figure) in figures {
         stats.int(name, figure);
     }
+    work_figures::push(&mut stats, &counts.queues, work);
     drop(stats);
     Ok(text)
 }

@@ -37,7 +37,7 @@ pub(super) struct SqlTable<R: SqlRow> {
     pub(super) shared: Arc<Shared>,
     /// The name's number.
     pub(super) name: i64,
-    statements: Statements,
+    pub(super) statements: Statements,
     hub: Arc<Hub>,
     _ear: Arc<Ear>,
     /// Not before then is there something to sweep, as far as is known: milliseconds since 1970.
@@ -45,19 +45,26 @@ pub(super) struct SqlTable<R: SqlRow> {
     /// Who waits for tasks, and what became of them here; of tables of tasks only.
     pub(super) claimers: Claimers,
     pub(super) counters: WorkCounters,
+    /// When to look for lapses next: milliseconds since 1970.
+    pub(super) look_for_lapses_at_ms: AtomicI64,
     has_listeners: AtomicBool,
     listeners: RwLock<Vec<Weak<dyn ExpiryListener<R>>>>,
 }
 
 /// A row that was found.
-struct Stored<R> {
-    head: Head,
-    row: std::result::Result<R, Unreadable>,
+pub(super) struct Stored<R> {
+    pub(super) head: Head,
+    pub(super) row: std::result::Result<R, Unreadable>,
 }
 
 impl<R: SqlRow> Stored<R> {
     /// Reads the columns from `at` on; `None` when there is no row.
-    fn read(columns: &Columns<'_>, at: usize, shared: &Shared, now: Now) -> rusqlite::Result<Option<Self>> {
+    pub(super) fn read(
+        columns: &Columns<'_>,
+        at: usize,
+        shared: &Shared,
+        now: Now,
+    ) -> rusqlite::Result<Option<Self>> {
         let Some(head) = Head::read(columns, at)? else { return Ok(None) };
         let row = read_row::<R>(Reader::new(columns, at + HEAD_COLUMNS), shared.ticks, now.tick_ns)?;
         Ok(Some(Self { head, row }))
@@ -95,6 +102,7 @@ impl<R: SqlRow> SqlTable<R> {
             sweep_at_ms: AtomicI64::new(i64::MIN),
             claimers: Claimers::default(),
             counters: WorkCounters::default(),
+            look_for_lapses_at_ms: AtomicI64::new(i64::MIN),
             has_listeners: AtomicBool::new(false),
             listeners: RwLock::default(),
         })
@@ -102,7 +110,7 @@ impl<R: SqlRow> SqlTable<R> {
 
     /// What `decide` makes of the row, in an open transaction. Rows that expired and were removed on the way
     /// go to `expired`.
-    fn step(
+    pub(super) fn step(
         &self,
         transaction: &Transaction<'_>,
         claim: Option<Claim<'_>>,
@@ -168,6 +176,7 @@ impl<R: SqlRow> SqlTable<R> {
                     transaction.execute(CHANGE_SLOTS, (self.name, slots, None::<i64>))?;
                 }
                 self.expect_deadline(&new);
+                R::stored(self, &new);
                 if is_heard {
                     self.note_events(transaction, R::events(Some(&old), &new, is_replicated), id)?;
                 }
@@ -183,11 +192,14 @@ impl<R: SqlRow> SqlTable<R> {
                 let place = Place { name: self.name, sequence: context.last_sequence + 1 };
                 new.insert(&self.statements, transaction, place, self.shared.ticks)?;
                 self.expect_deadline(&new);
+                R::stored(self, &new);
                 if is_heard {
-                    self.note_events(transaction, R::events(None, &new, is_replicated), id)?;
+                    self.note_events(transaction, R::events(None, &new, is_replicated), new.id())?;
                 }
             }
-            (Change::Remove, Some((head, _))) => self.delete(transaction, head)?,
+            (Change::Remove, Some((head, _))) => {
+                self.delete(transaction, head)?;
+            }
         }
         if self.is_sweep_due(now) {
             self.sweep_in(transaction, now, SWEEP_PER_WRITE, expired)?;
@@ -245,7 +257,8 @@ impl<R: SqlRow> SqlTable<R> {
         Ok(())
     }
 
-    fn delete(&self, transaction: &Transaction<'_>, head: Head) -> rusqlite::Result<()> {
+    /// Deletes a row, and gives its slots back.
+    pub(super) fn delete(&self, transaction: &Transaction<'_>, head: Head) -> rusqlite::Result<()> {
         transaction.execute(&self.statements.delete, (head.sequence,))?;
         R::deleted(transaction, Place { name: self.name, sequence: head.sequence })?;
         let values = (self.name, head.sequence, i64::from(head.takes_slot));
@@ -364,7 +377,10 @@ impl<R: SqlRow> SqlTable<R> {
         }
     }
 
-    fn tell_expired(&self, rows: &[R]) {
+    pub(super) fn tell_expired(&self, rows: &[R]) {
+        for row in rows {
+            R::expired(self, row);
+        }
         if rows.is_empty() || !self.has_listeners.load(Ordering::Relaxed) {
             return;
         }

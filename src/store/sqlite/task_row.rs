@@ -8,23 +8,35 @@ use std::sync::Arc;
 use rusqlite::params;
 
 use super::super::{
-    AsOf, InputState, Member, Row as _, TaskCreation, TaskQuery, TaskRow, TaskStatus, TaskTexts,
+    AsOf, InputState, Member, Row as _, TaskCreation, TaskQuery, TaskRow, TaskStatus, TaskTexts, WorkState,
 };
-use super::columns::{Binder, Column, select};
-use super::row::{HEAD_COLUMNS, Reader, SEQUENCE_BITS, SqlRow, Ticks, Unreadable, read_row, signed};
+use super::columns::{Binder, Column, Statements, select};
+use super::row::{HEAD_COLUMNS, Place, Reader, SEQUENCE_BITS, SqlRow, Ticks, Unreadable, read_row, signed};
 use super::table::SqlTable;
+use super::work_row;
+use super::writer::Transaction;
 use crate::error::Result;
 use crate::events::EventKind;
 use crate::json::Value;
+use crate::sync::atomic::Ordering;
 use crate::text::Text;
 
 /// `?1` the name, `?2` now, `?3` the last sequence number shown, `?4` the name's last, `?5` how many; then the
-/// filters, NULL where there is none. `?8` tells "any partition" from the anonymous one.
+/// filters, NULL where there is none. `?8` tells "any partition" from the anonymous one, and `?10` that none of the
+/// filters after it is given: those are about the work. A task counts as what the lapse of its lease has made of it.
 pub(super) fn list_sql() -> String {
     select::<TaskRow>(
         "WHERE +t.name = ?1 AND t.sequence > ?3 AND t.sequence < ?4 AND +t.expires_at > ?2 \
-         AND (?6 IS NULL OR t.status = ?6) AND (?7 IS NULL OR t.endpoint = ?7) \
-         AND (?8 OR t.authorization_partition IS ?9) ORDER BY t.sequence LIMIT ?5",
+         AND (?6 IS NULL OR ?6 = iif(t.work IS NULL, t.status, coalesce((SELECT iif(t.cancelation_requested, \
+         'cancelled', 'failed') FROM work WHERE task = t.sequence AND ends_at <= ?2), t.status))) \
+         AND (?7 IS NULL OR t.endpoint = ?7) AND (?8 OR t.authorization_partition IS ?9) \
+         AND (?10 OR (t.work IS NOT NULL AND EXISTS (SELECT 1 FROM work w WHERE w.task = t.sequence \
+         AND (?11 IS NULL OR w.queue = ?11) \
+         AND (?12 IS NULL OR (w.worker = ?12 AND w.lease_ends_at > ?2)) \
+         AND (?13 IS NULL OR (w.is_fenced AND t.status IN ('working', 'input_required') \
+         AND coalesce(w.ends_at > ?2, 1) AND ?13 = CASE WHEN w.lease_ends_at > ?2 THEN 'leased' \
+         WHEN t.status = 'input_required' THEN 'parked' WHEN w.due_at <= ?2 THEN 'ready' ELSE 'scheduled' END))))) \
+         ORDER BY t.sequence LIMIT ?5",
     )
 }
 
@@ -116,6 +128,10 @@ impl SqlRow for TaskRow {
         Column::changing("input_responses").concealed_as("NULL"),
         Column::changing("used_input_keys").concealed_as("NULL"),
         Column::changing("outcome").concealed_as("NULL"),
+        Column::fixed("work").concealed_as("NULL"),
+        Column::computed(work_row::PACKED).concealed_as("NULL"),
+        Column::computed(work_row::CHECKPOINT).concealed_as("NULL"),
+        Column::computed(work_row::LAST_FAILURE).concealed_as("NULL"),
     ];
     const TAKES_SLOT: &'static str = "1";
     const HAS_CLAIM: &'static str = "t.endpoint = ?5 AND t.authorization_partition IS ?6";
@@ -161,7 +177,7 @@ impl SqlRow for TaskRow {
             revision,
             cancelation_requested,
             input,
-            work: None,
+            work: work_row::read(columns, ticks)?,
         })
     }
 
@@ -185,7 +201,43 @@ impl SqlRow for TaskRow {
         columns.put(input.requests.as_ref().map(Text::as_str))?;
         columns.put(input.responses.as_ref().map(Text::as_str))?;
         columns.put(input.used_keys.as_ref().map(Text::as_str))?;
-        columns.put(texts.outcome())
+        columns.put(texts.outcome())?;
+        columns.put(work_row::work_column(self))
+    }
+
+    fn insert(
+        &self,
+        statements: &Statements,
+        transaction: &Transaction<'_>,
+        place: Place,
+        ticks: Ticks,
+    ) -> rusqlite::Result<()> {
+        statements.insert(self, transaction, place, ticks)?;
+        work_row::insert(self, transaction, place)
+    }
+
+    fn update(
+        &self,
+        old: &Self,
+        statements: &Statements,
+        transaction: &Transaction<'_>,
+        place: Place,
+        ticks: Ticks,
+    ) -> rusqlite::Result<()> {
+        if !work_row::is_of_work_alone(old, self) {
+            statements.update(self, transaction, place, ticks)?;
+        }
+        work_row::update(old, self, transaction, place)
+    }
+
+    fn stored(table: &SqlTable<Self>, row: &Self) {
+        table.expect_lapse(row);
+    }
+
+    fn expired(table: &SqlTable<Self>, row: &Self) {
+        if row.work.is_some() && !row.status.is_terminal() {
+            table.counters.expired_unfinished.fetch_add(1, Ordering::Relaxed);
+        }
     }
 
     fn events(old: Option<&Self>, new: &Self, _is_replicated: bool) -> &'static [EventKind] {
@@ -233,6 +285,10 @@ impl SqlTable<TaskRow> {
                 query.endpoint,
                 query.partition.is_none(),
                 query.partition.flatten(),
+                query.queue.is_none() && query.worker.is_none() && query.work_state.is_none(),
+                query.queue,
+                query.worker,
+                query.work_state.map(WorkState::name),
             ];
             let listed = statement.query_map(values, |columns| {
                 let sequence: i64 = columns.get(0)?;
