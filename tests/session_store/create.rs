@@ -13,13 +13,13 @@ fn options_have_the_documented_defaults_and_null_restores_them() {
         None,
         Some("{}"),
         Some(
-            r#"{"name":null,"idleTimeoutMs":null,"concurrentSessionLimit":null,"initializationTimeoutMs":null,"keepExpired":null}"#,
+            r#"{"name":null,"idleTimeoutMs":null,"concurrentSessionLimit":null,"concurrentSessionLimitPerPartition":null,"initializationTimeoutMs":null,"keepExpired":null}"#,
         ),
     ] {
         let sessions = SessionStore::open(&Store::in_memory(), options).unwrap();
         assert_eq!(sessions.options().as_str(), defaults);
     }
-    let given = r#"{"name":"a \"b\"","idleTimeoutMs":0,"concurrentSessionLimit":9223372036854775807,"initializationTimeoutMs":9223372036854,"keepExpired":1000000}"#;
+    let given = r#"{"name":"a \"b\"","idleTimeoutMs":0,"concurrentSessionLimit":9223372036854775807,"concurrentSessionLimitPerPartition":9223372036854775807,"initializationTimeoutMs":9223372036854,"keepExpired":1000000}"#;
     assert_eq!(SessionStore::open(&Store::in_memory(), Some(given)).unwrap().options().as_str(), given);
 }
 
