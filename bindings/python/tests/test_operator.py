@@ -299,13 +299,23 @@ def test_watch_sees_another_process_and_ctrl_c_ends_it(tmp_path: Path) -> None:
     import signal
 
     url = f"sqlite:{tmp_path / 'store.db'}"
-    with TaskManager(url) as tasks, Store(url) as store, command("watch", url) as process:
-        while store.stats()["eventQueues"] == 0 and process.poll() is None:
-            threading.Event().wait(0.01)
+    seen = threading.Event()
+
+    def change(tasks: TaskManager) -> None:
+        # Until the other process is there, which takes as long as it takes.
+        while not seen.wait(0.02):
             tasks.create_task("/mcp", {})
-            if tasks.list_tasks()["nextPageToken"]:
-                break
-        assert process.stdout is not None
-        assert json.loads(process.stdout.readline())["event"] == "changed"
+
+    with TaskManager(url) as tasks, command("watch", url) as process:
+        changing = threading.Thread(target=change, args=(tasks,))
+        changing.start()
+        try:
+            assert process.stdout is not None
+            assert json.loads(process.stdout.readline())["event"] == "changed"
+        finally:
+            seen.set()
+            changing.join()
         process.send_signal(signal.SIGINT)
+        # What it saw until then is in the pipe.
+        process.stdout.read()
         assert process.wait(10) == 130
