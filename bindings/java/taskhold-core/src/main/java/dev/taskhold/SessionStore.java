@@ -243,6 +243,18 @@ public final class SessionStore implements AutoCloseable {
         }
 
         /**
+         * Limits how many sessions each authorization partition may have, terminated ones not counted, so that one user cannot use
+         * up what all share; there is no such limit unless said. The anonymous partition is one.
+         *
+         * @param limit the limit; 0 is none
+         * @return this builder
+         */
+        public Builder concurrentSessionLimitPerPartition(long limit) {
+            options.number("concurrentSessionLimitPerPartition", limit);
+            return this;
+        }
+
+        /**
          * Says after which time a session that is not initialized expires; 60 seconds unless said.
          *
          * @param timeout the time; zero is never

@@ -265,7 +265,7 @@ public final class TaskManager implements AutoCloseable {
      * task expires meanwhile is noticed within a quarter of a second.
      *
      * @param taskId the task's id
-     * @param seenRevision the revision seen last; 0 for any
+     * @param seenRevision the revision seen last, taken as unsigned; 0 for any
      * @param timeout the longest wait, real time; zero looks and returns
      * @return the record as it is now
      * @throws InterruptedException if this thread is interrupted while it waits
@@ -298,7 +298,7 @@ public final class TaskManager implements AutoCloseable {
      * common pool, or at once; {@link AsyncTaskManager#waitTask} completes on an executor of your choice.
      *
      * @param taskId the task's id
-     * @param seenRevision the revision seen last; 0 for any
+     * @param seenRevision the revision seen last, taken as unsigned; 0 for any
      * @param timeout the longest wait, real time
      * @return the record, or the exception that {@link #waitTask} throws
      */
@@ -356,10 +356,8 @@ public final class TaskManager implements AutoCloseable {
 
     private String lastLook(String taskId, long seenRevision) {
         byte[] id = utf8(taskId);
-        // C takes it as unsigned, where a negative number is a very large one.
-        long seen = Math.max(0, seenRevision);
         return handle.someText((self, out, error) ->
-                Library.ABI.taskhold_manager_wait_task(self, id, seen, 0, out, error));
+                Library.ABI.taskhold_manager_wait_task(self, id, seenRevision, 0, out, error));
     }
 
     private static Throwable unwrapped(Throwable failure) {

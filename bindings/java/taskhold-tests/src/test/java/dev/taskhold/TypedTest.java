@@ -171,6 +171,22 @@ class TypedTest {
     }
 
     @Test
+    void aPartitionHasItsOwnLimit() {
+        try (Sessions sessions = Sessions.open(SessionStore.builder().concurrentSessionLimitPerPartition(1));
+                Tasks tasks = Tasks.open(TaskManager.builder().maximumRetainedTasksPerPartition(1))) {
+            SessionCreation mine = SessionCreation.defaults().authorizationPartition("alice");
+            assertTrue(sessions.create(ALICE.endpoint(), mine).isPresent());
+            assertEquals(Optional.empty(), sessions.create(ALICE.endpoint(), mine));
+            assertTrue(sessions.create(ALICE.endpoint()).isPresent());
+            tasks.create(TaskCreation.of(ALICE, "1"));
+            TaskholdException full = assertThrows(
+                    TaskholdException.CapacityExhausted.class, () -> tasks.create(TaskCreation.of(ALICE, "1")));
+            assertEquals("partition_capacity_exhausted", full.reason());
+            tasks.create(TaskCreation.of(ALICE.withPartition(null), "1"));
+        }
+    }
+
+    @Test
     void a2aTasksHaveTheirRevisions() {
         Owner owner = Owner.of("o");
         try (A2aTasks tasks = A2aTasks.open()) {
