@@ -123,7 +123,11 @@ impl Clock {
     pub fn watch(&self, sleeper: Weak<dyn Wake>) {
         if let Self::Manual(clock) = self {
             let mut sleepers = clock.sleepers.lock();
-            sleepers.retain(|known| known.strong_count() > 0);
+            // Those that are gone are looked for when there is no room: opening many tables must not look at each of
+            // them each time.
+            if sleepers.len() == sleepers.capacity() {
+                sleepers.retain(|known| known.strong_count() > 0);
+            }
             sleepers.push(sleeper);
         }
     }
