@@ -57,8 +57,8 @@ pub enum Look<T> {
 }
 
 /// What a hub asks of a store that other processes share.
-pub trait Elsewhere: Send + Sync {
-    /// Somebody waits here who was alone to do so: from now on, changes by others wake this hub's waiters.
+pub trait RemoteNotifier: Send + Sync {
+    /// Somebody is about to sleep here: changes by other processes that come after his look wake him.
     fn waiter_came(&self);
 
     /// An event queue was opened: from now on, others' events are announced here.
@@ -72,23 +72,23 @@ pub trait Elsewhere: Send + Sync {
 #[derive(Default)]
 pub struct Hub {
     /// `None` where nobody else shares the store.
-    elsewhere: Option<Weak<dyn Elsewhere>>,
+    remote: Option<Weak<dyn RemoteNotifier>>,
     waiting: AtomicUsize,
-    rooms: Mutex<HashMap<Box<str>, Arc<Room>>>,
+    wait_queues: Mutex<HashMap<Box<str>, Arc<WaitQueue>>>,
     open_queues: Arc<AtomicUsize>,
     queues: RwLock<Vec<Weak<EventQueue>>>,
 }
 
 /// Where those who wait for one id sleep.
 #[derive(Default)]
-struct Room {
+struct WaitQueue {
     /// Counts announcements, so that one between a look and the sleep that follows is not lost.
     announced: Mutex<u64>,
     woken: Condvar,
     sleepers: AtomicUsize,
 }
 
-impl Room {
+impl WaitQueue {
     fn wake(&self) {
         *self.announced.lock() += 1;
         self.woken.notify_all();
@@ -97,18 +97,18 @@ impl Room {
 
 impl Hub {
     /// A hub over a store that other processes share.
-    pub fn shared(elsewhere: Weak<dyn Elsewhere>) -> Self {
-        Self { elsewhere: Some(elsewhere), ..Self::default() }
+    pub fn shared(remote: Weak<dyn RemoteNotifier>) -> Self {
+        Self { remote: Some(remote), ..Self::default() }
     }
 
-    fn elsewhere(&self) -> Option<Arc<dyn Elsewhere>> {
-        self.elsewhere.as_ref().and_then(Weak::upgrade)
+    fn remote(&self) -> Option<Arc<dyn RemoteNotifier>> {
+        self.remote.as_ref().and_then(Weak::upgrade)
     }
 
     /// Announces something that no change of a record stands for, to other processes too.
     pub fn publish(&self, kind: EventKind, id: &str) -> Result<()> {
-        if let Some(elsewhere) = self.elsewhere() {
-            elsewhere.publish(kind, id)?;
+        if let Some(remote) = self.remote() {
+            remote.publish(kind, id)?;
         }
         self.announce(kind, id);
         Ok(())
@@ -141,9 +141,9 @@ impl Hub {
         // A waiter counts itself in before it reads the row under the row's lock. So whoever changes the row
         // after that read sees the count here: the lock orders the two.
         if self.waiting.load(Ordering::SeqCst) > 0 {
-            let room = self.rooms.lock().get(id).cloned();
-            if let Some(room) = room {
-                room.wake();
+            let queue = self.wait_queues.lock().get(id).cloned();
+            if let Some(queue) = queue {
+                queue.wake();
             }
         }
     }
@@ -174,8 +174,8 @@ impl Hub {
             queues.push(Arc::downgrade(&queue));
             self.open_queues.fetch_add(1, Ordering::SeqCst);
         }
-        if let Some(elsewhere) = self.elsewhere() {
-            elsewhere.queue_came()?;
+        if let Some(remote) = self.remote() {
+            remote.queue_came()?;
         }
         Ok(queue)
     }
@@ -190,9 +190,10 @@ impl Hub {
         look: &mut dyn FnMut() -> Result<Look<T>>,
     ) -> Result<T> {
         let deadline = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
-        let seat = Seat::take(self, id);
+        let waiter = Waiter::new(self, id);
+        let mut is_remote_told = false;
         loop {
-            let announced = *seat.room.announced.lock();
+            let announced = *waiter.queue.announced.lock();
             let again = match look()? {
                 Look::Ready(value) => return Ok(value),
                 Look::Again(again) => again,
@@ -207,8 +208,18 @@ impl Hub {
             if left == Some(Duration::ZERO) {
                 return Err(Error::new(Reason::Timeout, "nothing happened within the time given"));
             }
-            seat.room.sleep(announced, [left, again].into_iter().flatten().min());
+            // Only now: most waits find what they wait for at once, or may not take any time.
+            if !is_remote_told && let Some(remote) = self.remote() {
+                remote.waiter_came();
+            }
+            is_remote_told = true;
+            waiter.queue.sleep(announced, [left, again].into_iter().flatten().min());
         }
+    }
+
+    /// The ids that somebody waits for.
+    pub fn awaited_ids(&self) -> Vec<Box<str>> {
+        self.wait_queues.lock().keys().cloned().collect()
     }
 
     /// How many threads wait here now, and how many queues are open.
@@ -220,15 +231,15 @@ impl Hub {
 impl Wake for Hub {
     fn wake_all(&self) {
         if self.waiting.load(Ordering::SeqCst) > 0 {
-            let rooms: Vec<_> = self.rooms.lock().values().cloned().collect();
-            for room in rooms {
-                room.wake();
+            let queues: Vec<_> = self.wait_queues.lock().values().cloned().collect();
+            for queue in queues {
+                queue.wake();
             }
         }
     }
 }
 
-impl Room {
+impl WaitQueue {
     /// Sleeps until there was another announcement than the `seen`th, or for `limit`.
     fn sleep(&self, seen: u64, limit: Option<Duration>) {
         let announced = self.announced.lock();
@@ -242,34 +253,30 @@ impl Room {
     }
 }
 
-/// A place in a room, given up on every way out.
-struct Seat<'a> {
+/// One who waits, counted from its first look on until it leaves on whatever way.
+struct Waiter<'a> {
     hub: &'a Hub,
     id: &'a str,
-    room: Arc<Room>,
+    queue: Arc<WaitQueue>,
 }
 
-impl<'a> Seat<'a> {
-    fn take(hub: &'a Hub, id: &'a str) -> Self {
-        let mut rooms = hub.rooms.lock();
-        let room = Arc::clone(rooms.entry(id.into()).or_default());
-        room.sleepers.fetch_add(1, Ordering::Relaxed);
-        let is_first = hub.waiting.fetch_add(1, Ordering::SeqCst) == 0;
-        drop(rooms);
-        let seat = Self { hub, id, room };
-        if is_first && let Some(elsewhere) = hub.elsewhere() {
-            elsewhere.waiter_came();
-        }
-        seat
+impl<'a> Waiter<'a> {
+    fn new(hub: &'a Hub, id: &'a str) -> Self {
+        let mut queues = hub.wait_queues.lock();
+        let queue = Arc::clone(queues.entry(id.into()).or_default());
+        queue.sleepers.fetch_add(1, Ordering::Relaxed);
+        hub.waiting.fetch_add(1, Ordering::SeqCst);
+        drop(queues);
+        Self { hub, id, queue }
     }
 }
 
-impl Drop for Seat<'_> {
+impl Drop for Waiter<'_> {
     fn drop(&mut self) {
-        let mut rooms = self.hub.rooms.lock();
+        let mut queues = self.hub.wait_queues.lock();
         self.hub.waiting.fetch_sub(1, Ordering::SeqCst);
-        if self.room.sleepers.fetch_sub(1, Ordering::Relaxed) == 1 {
-            rooms.remove(self.id);
+        if self.queue.sleepers.fetch_sub(1, Ordering::Relaxed) == 1 {
+            queues.remove(self.id);
         }
     }
 }

@@ -250,6 +250,7 @@ fn a_file_that_was_torn_is_corrupt_and_not_repaired() {
         let tasks = TaskManager::open(&store, None).unwrap();
         (0..200).for_each(|_| drop(create(&tasks)));
     }
+    folder.wait_until_closed("agents.db");
     let path = folder.path.join("agents.db");
     let mut bytes = std::fs::read(&path).unwrap();
     let end = bytes.len() - 8 * 4096;
@@ -277,7 +278,9 @@ fn options_are_checked() {
     }
     assert!(!folder.path.join("agents.db").exists(), "nothing is made before the options are right");
     for options in ["{}", r#"{"durability": null, "busyTimeoutMs": 0, "allowNetworkFileSystem": true}"#] {
+        // The second has no patience with what is still being closed.
         Store::open(Some(&url), Some(options), Clock::System).unwrap();
+        folder.wait_until_closed("agents.db");
     }
 }
 
@@ -288,6 +291,7 @@ fn a_newer_schema_is_refused() {
         let store = open(&folder);
         json(store.check().unwrap().as_str())["newestSchemaVersion"].as_i64().unwrap()
     };
+    folder.wait_until_closed("agents.db");
     outsider(&folder).pragma_update(None, "user_version", newest + 1).unwrap();
     let before = std::fs::read(folder.path.join("agents.db")).unwrap();
     assert_eq!(open_error(&folder.url("agents.db"), None), (Status::Unsupported, Reason::SchemaTooNew));
@@ -517,6 +521,7 @@ fn a_second_opener_in_this_process_is_found() {
     let folder = Folder::new();
     let path = folder.path.join("agents.db");
     drop(open(&folder));
+    folder.wait_until_closed("agents.db");
     let other = std::fs::File::open(&path).unwrap();
     assert_eq!(open_error(&folder.url("agents.db"), None).1, Reason::StorageUnavailable);
     drop(other);

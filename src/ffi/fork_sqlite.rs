@@ -83,12 +83,13 @@ unsafe fn disguise(outcome: c_int, status: *mut libc::stat) -> c_int {
     outcome
 }
 
-/// The mutexes that a child needs to open files of its own, in the order in which SQLite nests them: its settings,
-/// the table of files and their locks, random numbers, caches, memory.
+/// The mutexes that a child needs to open files of its own, in the order in which SQLite nests them: random numbers,
+/// which ask the settings for a file system when they are seeded; the settings; the table of files and their locks;
+/// caches; memory.
 const SHARED: [c_int; 6] = [
+    ffi::SQLITE_MUTEX_STATIC_PRNG,
     ffi::SQLITE_MUTEX_STATIC_MAIN,
     ffi::SQLITE_MUTEX_STATIC_VFS1,
-    ffi::SQLITE_MUTEX_STATIC_PRNG,
     ffi::SQLITE_MUTEX_STATIC_LRU,
     ffi::SQLITE_MUTEX_STATIC_PMEM,
     ffi::SQLITE_MUTEX_STATIC_MEM,

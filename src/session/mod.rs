@@ -28,7 +28,7 @@ use crate::error::{Result, Status};
 use crate::fault;
 use crate::json::Value;
 use crate::options::{check_identifier, check_name};
-use crate::store::{Change, Claim, ExpiryListener, Limits, SessionRow, Store, Table};
+use crate::store::{Change, Claim, ExpiryListener, Holder, Limits, SessionRow, SessionTable, Store};
 use crate::text::Text;
 
 const SESSION_ID: &str = "session_id";
@@ -39,7 +39,8 @@ type Decide<'a> = dyn FnMut(Option<&SessionRow>, Now) -> Result<Change<SessionRo
 /// A session store. Every method may be called from any number of threads; names, arguments and outcomes are
 /// those of `taskhold_session_store_*` in the header.
 pub struct SessionStore {
-    table: Arc<dyn Table<SessionRow>>,
+    table: Arc<dyn SessionTable>,
+    holder: Holder,
     options: Options,
     pins: Arc<Pins>,
     /// None when the host does not ask for expired sessions.
@@ -54,21 +55,20 @@ impl SessionStore {
         if options.limits().per_partition.is_some() {
             table.count_partitions()?;
         }
-        let pins = Arc::new(Pins::default());
+        let (holder, pins) = (table.open_holder(), Arc::new(Pins::default()));
         watch_expiry(&*table, &pins);
         let bound = usize::try_from(options.keep_expired).unwrap_or(usize::MAX);
         let expired = (bound > 0).then(|| Arc::new(ExpiredSessions::new(bound)));
         if let Some(expired) = &expired {
             watch_expiry(&*table, expired);
         }
-        Ok(Self { table, options, pins, expired })
+        Ok(Self { table, holder, options, pins, expired })
     }
 
-    /// Lets go of the pins that this store took.
+    /// Ends the pins that this store took. On shared storage that is written down a moment later, by another thread.
     pub fn close(&self) {
-        for (id, instance, count) in self.pins.end() {
-            // Nobody is left to hear of a failure, and on shared storage an abandoned pin ends by itself.
-            let _ = self.release(&id, instance, count);
+        if let Some(held) = self.pins.end() {
+            self.table.close_holder(self.holder, held);
         }
     }
 
@@ -155,16 +155,13 @@ impl SessionStore {
 
     pub fn pin(&self, session_id: &str) -> Result<bool> {
         check_identifier(session_id, SESSION_ID)?;
-        let mut pinned = None;
-        self.transact(session_id, Limits::default(), &mut |row, _| {
-            pinned = row.map(|row| row.instance);
-            Ok(row.map_or(Change::Keep, |row| Change::Put(transitions::pin(row))))
-        })?;
-        let Some(instance) = pinned else { return Ok(false) };
+        fault::point("session_transition");
+        let Some(instance) = self.table.pin(self.holder, session_id)? else { return Ok(false) };
         if self.pins.add(session_id, instance) {
             return Ok(true);
         }
-        self.release(session_id, instance, 1)?;
+        // The handle was closed meanwhile.
+        self.release(session_id, instance)?;
         Ok(false)
     }
 
@@ -172,7 +169,7 @@ impl SessionStore {
         check_identifier(session_id, SESSION_ID)?;
         // Pins on a session that is gone ended with it; they do not stand in for one on a later session.
         while let Some(taken) = self.pins.take(session_id) {
-            let released = self.release(session_id, taken.instance(), 1)?;
+            let released = self.release(session_id, taken.instance())?;
             taken.released();
             if released {
                 break;
@@ -214,18 +211,14 @@ impl SessionStore {
         Ok(outcome)
     }
 
-    /// Gives pins back to the table. False when their session is gone: then all pins on it are forgotten.
-    fn release(&self, session_id: &str, instance: i64, count: u32) -> Result<bool> {
-        let mut gone = false;
-        self.transact(session_id, Limits::default(), &mut |row, now| {
-            let unpinned = transitions::unpin(row, instance, count, now);
-            gone = unpinned.is_none();
-            Ok(unpinned.map_or(Change::Keep, Change::Put))
-        })?;
-        if gone {
+    /// Gives a pin back to the table. False when its session is gone: then all pins on it are forgotten.
+    fn release(&self, session_id: &str, instance: i64) -> Result<bool> {
+        fault::point("session_transition");
+        let is_there = self.table.unpin(self.holder, session_id, instance)?;
+        if !is_there {
             self.pins.forget(session_id, instance);
         }
-        Ok(!gone)
+        Ok(is_there)
     }
 
     /// The table's atomic step, with a place where tests inject a panic.
@@ -248,7 +241,7 @@ impl Drop for SessionStore {
 }
 
 /// Lets `listener` hear of expired sessions for as long as its handle lives.
-fn watch_expiry<L: ExpiryListener<SessionRow> + 'static>(table: &dyn Table<SessionRow>, listener: &Arc<L>) {
+fn watch_expiry<L: ExpiryListener<SessionRow> + 'static>(table: &dyn SessionTable, listener: &Arc<L>) {
     let listener: Weak<L> = Arc::downgrade(listener);
     table.watch_expiry(listener);
 }

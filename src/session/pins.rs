@@ -6,7 +6,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
-use crate::store::{ExpiryListener, SessionRow, is_too_roomy};
+use crate::store::{ExpiryListener, HeldPins, SessionRow, is_too_roomy};
 use crate::sync::{Mutex, MutexGuard};
 
 /// Pins by session id.
@@ -70,11 +70,13 @@ impl Pins {
         }
     }
 
-    /// Takes out all pins, by session: its id, its instance, their number. From now on no pin is added.
-    pub(super) fn end(&self) -> Vec<(Arc<str>, i64, u32)> {
+    /// Takes out all pins, once. From now on no pin is added.
+    pub(super) fn end(&self) -> Option<Vec<HeldPins>> {
         let by_id = {
             let mut held = self.lock();
-            held.ended = true;
+            if std::mem::replace(&mut held.ended, true) {
+                return None;
+            }
             std::mem::take(&mut held.by_id)
         };
         let mut pins = Vec::with_capacity(by_id.len());
@@ -84,7 +86,7 @@ impl Pins {
                 pins.push((Arc::clone(&id), same[0], u32::try_from(same.len()).unwrap_or(u32::MAX)));
             }
         }
-        pins
+        Some(pins)
     }
 
     fn lock(&self) -> MutexGuard<'_, Held> {

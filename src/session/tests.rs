@@ -157,18 +157,16 @@ fn only_the_stored_text_is_replaced() {
 
 #[test]
 fn pins_are_counted_and_never_below_zero() {
-    let once = transitions::pin(&row());
-    let twice = transitions::pin(&once);
+    let once = row().pinned();
+    let twice = once.pinned();
     assert_eq!((once.pins, twice.pins, twice.version), (1, 2, 0));
     assert!(Arc::ptr_eq(&twice.snapshot, &once.snapshot));
-    let one_left = transitions::unpin(Some(&twice), 7, 1, after(5)).expect("the same session");
+    let one_left = twice.unpinned(1, after(5).tick_ns);
     assert_eq!((one_left.pins, one_left.unpinned_tick_ns), (1, None));
     for count in [1, 2, u32::MAX] {
-        let free = transitions::unpin(Some(&one_left), 7, count, after(5)).expect("the same session");
+        let free = one_left.unpinned(count, after(5).tick_ns);
         assert_eq!((free.pins, free.unpinned_tick_ns), (0, Some(after(5).tick_ns)));
     }
-    assert!(transitions::unpin(Some(&twice), 8, 1, NOW).is_none(), "another session's pin");
-    assert!(transitions::unpin(None, 7, 1, NOW).is_none());
 }
 
 #[test]
@@ -182,7 +180,8 @@ fn a_handle_gives_back_each_pin_once() {
     taken.released();
     // One that was not let go is held again.
     drop(pins.take("s"));
-    let rest = pins.end();
+    let rest = pins.end().expect("ended once");
+    assert!(pins.end().is_none());
     assert!(!pins.add("s", 3));
     assert_eq!(rest, [(Arc::from("s"), 1, 2), (Arc::from("s"), 2, 1)]);
     assert!(pins.take("s").is_none());
@@ -195,7 +194,7 @@ fn a_handle_forgets_pins_on_what_is_gone() {
     pins.add("s", 9);
     pins.expired(&row());
     assert_eq!(pins.take("s").expect("pinned by nobody, so not looked for").instance(), 7);
-    pins.expired(&transitions::pin(&row()));
+    pins.expired(&row().pinned());
     pins.forget("unknown", 7);
     let taken = pins.take("s").expect("another session");
     assert_eq!(taken.instance(), 9);

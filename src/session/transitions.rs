@@ -158,16 +158,3 @@ fn active_tick_ns(row: &SessionRow, updated: &Snapshot<'_>, now: Now) -> i64 {
     let age_ms = now.wall_ms.saturating_sub(updated.last_activity_ms).max(0);
     now.tick_ns.saturating_sub(age_ms.saturating_mul(NANOS_PER_MILLI))
 }
-
-/// One more stream uses the session. The snapshot does not change.
-pub(super) fn pin(row: &SessionRow) -> SessionRow {
-    SessionRow { pins: row.pins.saturating_add(1), ..row.clone() }
-}
-
-/// `count` streams let go of the session that they pinned. `None` when it is gone and `stored` is another one.
-pub(super) fn unpin(stored: Option<&SessionRow>, instance: i64, count: u32, now: Now) -> Option<SessionRow> {
-    let row = stored.filter(|row| row.instance == instance)?;
-    let pins = row.pins.saturating_sub(count);
-    let unpinned_tick_ns = if pins == 0 { Some(now.tick_ns) } else { row.unpinned_tick_ns };
-    Some(SessionRow { unpinned_tick_ns, pins, ..row.clone() })
-}

@@ -195,6 +195,30 @@ pub trait Table<R: Row>: Send + Sync {
     fn hub(&self) -> &Arc<Hub>;
 }
 
+/// Who holds pins: one for each open session store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Holder(pub i64);
+
+/// Pins of one holder on one session: its id, its instance, how many.
+pub type HeldPins = (Arc<str>, i64, u32);
+
+/// A table of sessions, which are pinned while they are in use. A pin belongs to its holder and ends with it; on
+/// storage that outlives the process it is a lease, which is renewed for as long as its holder is open.
+pub trait SessionTable: Table<SessionRow> {
+    /// A new holder.
+    fn open_holder(&self) -> Holder;
+
+    /// Pins the session `id` once more and gives its instance; `None` when there is no such session.
+    fn pin(&self, holder: Holder, id: &str) -> Result<Option<i64>>;
+
+    /// Lets go of one pin of `holder` on the session `id`. False when that session is gone, or another one than
+    /// `instance` is there.
+    fn unpin(&self, holder: Holder, id: &str, instance: i64) -> Result<bool>;
+
+    /// The holder ended with these pins, which hold nothing from now on. Never blocks, and cannot fail.
+    fn close_holder(&self, holder: Holder, held: Vec<HeldPins>);
+}
+
 /// Which tasks an operator's listing shows.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct TaskQuery<'a> {
@@ -396,7 +420,7 @@ pub trait Backend: Send + Sync {
     /// The table of MCP tasks under `name`.
     fn tasks(&self, name: &str) -> Result<Arc<dyn TaskTable>>;
     /// The table of MCP sessions under `name`.
-    fn sessions(&self, name: &str) -> Result<Arc<dyn Table<SessionRow>>>;
+    fn sessions(&self, name: &str) -> Result<Arc<dyn SessionTable>>;
     /// The table of A2A tasks under `name`.
     fn a2a_tasks(&self, name: &str) -> Result<Arc<dyn A2aTable>>;
     /// The JSON object of `taskhold_store_stats`.

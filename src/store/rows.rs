@@ -153,6 +153,20 @@ pub struct SessionRow {
 }
 
 impl SessionRow {
+    /// The row with one pin more. The snapshot does not change.
+    #[must_use]
+    pub fn pinned(&self) -> Self {
+        Self { pins: self.pins.saturating_add(1), ..self.clone() }
+    }
+
+    /// The row with `count` pins less, at `tick_ns`: its idle time starts then if none is left.
+    #[must_use]
+    pub fn unpinned(&self, count: u32, tick_ns: i64) -> Self {
+        let pins = self.pins.saturating_sub(count);
+        let unpinned_tick_ns = if pins == 0 { Some(tick_ns) } else { self.unpinned_tick_ns };
+        Self { unpinned_tick_ns, pins, ..self.clone() }
+    }
+
     /// The tick from which on it is idle for too long, if it can be.
     pub fn idle_at(&self) -> Option<i64> {
         let since = self.unpinned_tick_ns.map_or(self.active_tick_ns, |tick| tick.max(self.active_tick_ns));

@@ -4,6 +4,8 @@
 
 use std::time::Duration;
 
+#[cfg(feature = "sqlite")]
+use super::primitives::TryLockError;
 use super::primitives::{self, MutexGuard, PoisonError, RwLockReadGuard, RwLockWriteGuard};
 
 /// A mutex that a panic does not poison.
@@ -18,6 +20,16 @@ impl<T> Mutex<T> {
     #[inline]
     pub(crate) fn lock(&self) -> MutexGuard<'_, T> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The guard, unless somebody has it.
+    #[cfg(feature = "sqlite")]
+    pub(crate) fn try_lock(&self) -> Option<MutexGuard<'_, T>> {
+        match self.0.try_lock() {
+            Ok(guard) => Some(guard),
+            Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
+            Err(TryLockError::WouldBlock) => None,
+        }
     }
 }
 

@@ -13,7 +13,7 @@ pub(crate) use arc_swap::{ArcSwapOption, Guard};
 /// What the locks are made of.
 mod primitives {
     pub(crate) use std::sync::{
-        Condvar, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard,
+        Condvar, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard, TryLockError,
     };
 }
 
@@ -21,4 +21,8 @@ pub(crate) mod atomic {
     pub(crate) use std::sync::atomic::{
         AtomicBool, AtomicI64, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering,
     };
+}
+
+pub(crate) mod thread {
+    pub(crate) use std::thread::{Builder, sleep, yield_now};
 }

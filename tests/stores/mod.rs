@@ -5,6 +5,7 @@
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
 
 use taskhold::clock::Clock;
 use taskhold::store::Store;
@@ -21,6 +22,21 @@ impl Folder {
         let path = std::env::temp_dir().join(format!("taskhold-test-{}-{number}", std::process::id()));
         std::fs::create_dir_all(&path).unwrap();
         Self { path }
+    }
+
+    /// Waits until the store in `file`, whose handles are closed, has copied its log and closed the file, which a
+    /// thread of its own does.
+    pub fn wait_until_closed(&self, file: &str) {
+        let (path, log) = (self.path.join(file), self.path.join(format!("{file}-wal")));
+        let is_open = || {
+            let open = std::fs::read_dir("/proc/self/fd").into_iter().flatten().flatten();
+            open.flat_map(|entry| std::fs::read_link(entry.path())).any(|target| target == path)
+        };
+        let begun = Instant::now();
+        while log.exists() || is_open() {
+            assert!(begun.elapsed() < Duration::from_secs(30), "the file stays open");
+            std::thread::sleep(Duration::from_millis(1));
+        }
     }
 
     /// The URL of a store in this folder.

@@ -7,6 +7,7 @@
 mod creation_order;
 mod owner_order;
 mod partitions;
+mod pins;
 mod queues;
 mod shard;
 mod stats;
@@ -19,7 +20,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Weak};
 
 use self::table::{Index, Indexed, MemoryTable};
-use super::{A2aRow, A2aTable, Backend, SessionRow, Table, TaskRow, TaskTable};
+use super::{A2aRow, A2aTable, Backend, SessionRow, SessionTable, TaskRow, TaskTable};
 use crate::clock::{Clock, Wake};
 use crate::error::Result;
 use crate::events::Hub;
@@ -68,7 +69,7 @@ impl Backend for MemoryBackend {
         Ok(self.table(&self.tasks, name))
     }
 
-    fn sessions(&self, name: &str) -> Result<Arc<dyn Table<SessionRow>>> {
+    fn sessions(&self, name: &str) -> Result<Arc<dyn SessionTable>> {
         Ok(self.table(&self.sessions, name))
     }
 

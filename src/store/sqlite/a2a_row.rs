@@ -146,6 +146,7 @@ impl SqlRow for A2aRow {
         Column::changing("task").concealed_as("'{}'"),
     ];
     const TAKES_SLOT: &'static str = "1";
+    const REVISION: &'static str = "revision";
     const HAS_CLAIM: &'static str = "t.owner IS ?6";
 
     fn read(

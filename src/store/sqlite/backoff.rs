@@ -5,12 +5,13 @@
 
 #![forbid(unsafe_code)]
 
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use rusqlite::Connection;
 
 use super::failure::is_busy;
+use crate::sync::atomic::{AtomicU64, Ordering};
+use crate::sync::thread;
 
 /// From this age on a waiter tries as often as it ever will.
 const IMPATIENT_AFTER: Duration = Duration::from_millis(16);
@@ -50,7 +51,7 @@ impl Backoff {
                     }
                     self.retries.fetch_add(1, Ordering::Relaxed);
                     let age = now - *waits_since.get_or_insert(now);
-                    std::thread::sleep(self.rest(age).min(deadline - now));
+                    thread::sleep(self.rest(age).min(deadline - now));
                 }
                 done => return done,
             }
@@ -110,7 +111,7 @@ impl Turns {
         let others_wrote = self.seen.is_some() && version != self.seen;
         self.seen = version;
         if others_wrote {
-            std::thread::sleep(PAUSE);
+            thread::sleep(PAUSE);
         }
     }
 

@@ -103,10 +103,10 @@ pub(super) fn render(shared: &Shared) -> Result<Text> {
     };
     let guard = shared.file.guard();
     if guard.check(true).is_err() {
-        findings.problems.push(if guard.has_file() {
+        findings.problems.push(if guard.has_files() {
             "something else in this process dropped the locks of the file".to_owned()
         } else {
-            "the file was removed or replaced while it was open".to_owned()
+            "the file or its log was removed or replaced while it was open".to_owned()
         });
     }
     let mut text = Text::with_capacity(256);

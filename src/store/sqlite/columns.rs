@@ -86,8 +86,8 @@ impl Column {
 }
 
 /// The statements over the table of one kind of row. Those that show rows begin with the columns of
-/// [`super::row::Head`]; then come those that [`SqlRow::read`] reads. In all of them `?1` is the number of the name
-/// and `?2` the system's time.
+/// [`super::row::Head`]; then come those that [`SqlRow::read`] reads. Where nothing else is said, `?1` is the
+/// number of the name and `?2` the system's time.
 #[derive(Debug)]
 pub(super) struct Statements {
     /// The row with the id `?3`.
@@ -113,6 +113,8 @@ pub(super) struct Statements {
     pub(super) count_in_partition: String,
     /// Makes the index that this counts by, if it is not there.
     pub(super) index_partitions: String,
+    /// Sequence number and revision of the row with the id `?2`: together they tell it from what it was before a change.
+    pub(super) version: String,
     /// Deletes the row with the sequence number `?1`.
     pub(super) delete: String,
     insert: String,
@@ -143,6 +145,10 @@ impl Statements {
             ),
             index_partitions: format!(
                 "CREATE INDEX IF NOT EXISTS {table}_partition ON {table} (name, authorization_partition)"
+            ),
+            version: format!(
+                "SELECT t.sequence, t.{} FROM {table} t WHERE t.name = ?1 AND t.id = ?2",
+                R::REVISION
             ),
             delete: format!("DELETE FROM {table} WHERE sequence = ?1"),
             insert: insert(table, R::COLUMNS),

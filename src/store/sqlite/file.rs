@@ -11,15 +11,15 @@ use rusqlite::{Connection, OpenFlags};
 
 use super::backoff::Backoff;
 use super::failure::{Failure, storage_error};
-use super::guard::Guard;
+use super::file_guard::FileGuard;
 use super::options::{Durability, Options};
-use super::{network, schema};
+use super::{names, network, schema};
 use crate::error::{Error, Reason, Result};
 
 /// Pages in the log at which it is copied back into the file, off the callers' path.
 pub(super) const CHECKPOINT_PAGES: u32 = 4000;
 /// What is left of the log's file after a burst.
-const LOG_BYTES_KEPT: i64 = 4096 * 2 * CHECKPOINT_PAGES as i64;
+pub(super) const LOG_BYTES_KEPT: i64 = 4096 * 2 * CHECKPOINT_PAGES as i64;
 /// Page cache of one connection.
 const CACHE_KIB: i64 = 8 * 1024;
 
@@ -28,7 +28,7 @@ const CACHE_KIB: i64 = 8 * 1024;
 #[derive(Debug)]
 pub(super) struct StoreFile {
     path: PathBuf,
-    guard: Guard,
+    guard: FileGuard,
 }
 
 fn unavailable(message: &'static str) -> Error {
@@ -73,7 +73,13 @@ impl StoreFile {
         }
         // A link keeps its meaning for as long as the store is open.
         let path = path.canonicalize().map_err(|_| unavailable("the store's file cannot be looked at"))?;
-        let guard = Guard::before_open(&path)?;
+        if names::has_other_names(&path) {
+            return Err(Error::new(
+                Reason::UnsupportedFileSystem,
+                "the file has another name, a hard link or a mount: each name would get a log of its own",
+            ));
+        }
+        let guard = FileGuard::before_open(&path, options.busy_timeout)?;
         Ok(Self { path, guard })
     }
 
@@ -81,16 +87,14 @@ impl StoreFile {
         &self.path
     }
 
-    pub(super) fn guard(&self) -> &Guard {
+    pub(super) fn guard(&self) -> &FileGuard {
         &self.guard
     }
 
     /// Bytes of the file and of its log.
     pub(super) fn sizes(&self) -> (u64, u64) {
-        let mut log = self.path.clone().into_os_string();
-        log.push("-wal");
         let size = |path: &Path| std::fs::metadata(path).map_or(0, |metadata| metadata.len());
-        (size(&self.path), size(Path::new(&log)))
+        (size(&self.path), size(self.guard.log()))
     }
 
     /// A connection that writes, to a file that is a store of the present version.
@@ -103,7 +107,7 @@ impl StoreFile {
             Ok(()) => Ok(Ok(())),
         });
         opened.map_err(|error| storage_error(&error))??;
-        self.guard.after_open();
+        self.guard.after_open(options.busy_timeout)?;
         connection.set_prepared_statement_cache_capacity(64);
         Ok(connection)
     }
@@ -114,7 +118,7 @@ impl StoreFile {
             let code = rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_CANTOPEN);
             rusqlite::Error::SqliteFailure(code, None)
         };
-        if !self.guard.has_file() {
+        if !self.guard.has_files() {
             // Another file lies there now; the connections that are open still have the first.
             return Err(cannot_open());
         }
@@ -134,7 +138,9 @@ impl StoreFile {
         let set_up = || {
             connection.busy_timeout(std::time::Duration::ZERO)?;
             // Without this, every new value of a parameter in a range has its statement compiled anew.
-            connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)
+            connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
+            // The last to close would copy the log, on whatever thread it closes.
+            connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)
         };
         set_up().map_err(|error| storage_error(&error))?;
         Ok(connection)
@@ -178,7 +184,7 @@ fn create(path: &Path) -> Result<()> {
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut create, 0o600);
     drop(create.open(&new).map_err(refused)?);
-    let linked = std::fs::hard_link(&new, path);
+    let linked = names::move_to_free_name(&new, path);
     // Where there are no links the file is created in place: then nobody had it open before.
     let created = match linked {
         Ok(()) => Ok(()),

@@ -1,6 +1,7 @@
 //! The SQLite backend: records in one file that the processes of a host share and that survives them. Writes
 //! go through one connection ([`writer`]), reads through a few ([`pool`]); [`table`] is the atomic step over a
-//! [`row`], [`watch`] sees what other processes change, [`checkpoint`] keeps the log short.
+//! [`row`]. What goes on beside the callers does the [`worker`]: [`changes`] sees what other processes change, [`pins`]
+//! renews leases, [`log`] keeps the log short.
 //!
 //! Ages are measured by the host's clock, since no other clock survives a restart.
 
@@ -8,14 +9,18 @@
 
 mod a2a_row;
 mod backoff;
+mod changes;
 mod check;
-mod checkpoint;
 mod columns;
 mod failure;
 mod file;
-mod guard;
+mod file_guard;
+mod locks;
+mod log;
+mod names;
 mod network;
 mod options;
+mod pins;
 mod pool;
 mod row;
 mod schema;
@@ -25,32 +30,35 @@ mod table;
 mod task_row;
 #[cfg(test)]
 mod tests;
-mod watch;
 mod work;
 mod work_row;
+mod worker;
 mod writer;
 
 use std::collections::HashMap;
-use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::ops::Deref;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rusqlite::{Connection, OptionalExtension as _};
 
 use self::backoff::Backoff;
-use self::checkpoint::Checkpoints;
+use self::changes::Changes;
 use self::failure::Failure;
 use self::file::StoreFile;
+use self::log::Log;
 use self::options::Options;
+use self::pins::Pins;
 use self::pool::Pool;
 use self::row::{SqlRow, Ticks};
 use self::table::SqlTable;
-use self::watch::Watch;
+use self::worker::Worker;
 use self::writer::{Transaction, Writer};
 use super::work_figures::WorkTotals;
-use super::{A2aRow, A2aTable, Backend, SessionRow, Table, TaskRow, TaskTable};
+use super::{A2aRow, A2aTable, Backend, SessionRow, SessionTable, TaskRow, TaskTable};
 use crate::clock::{Clock, Now};
 use crate::error::{Error, Reason, Result};
+use crate::sync::Mutex;
 use crate::text::Text;
 
 /// What all tables of an open store share.
@@ -60,11 +68,13 @@ struct Shared {
     file: Arc<StoreFile>,
     pool: Pool,
     writer: Arc<Writer>,
-    checkpoints: Arc<Checkpoints>,
-    backoff: Arc<Backoff>,
-    watch: Watch,
+    log: Arc<Log>,
+    backoff: Backoff,
+    changes: Changes,
+    pins: Pins,
+    worker: Worker,
     /// Random: tells this open store from all others over the file.
-    holder: i64,
+    number: i64,
     busy_timeout: Duration,
 }
 
@@ -86,20 +96,32 @@ impl Shared {
         self.pool.read(&self.backoff, read)
     }
 
-    /// A step in a transaction. `at_once` does not wait for other processes.
+    /// A step in a transaction.
     fn write<T>(
         self: &Arc<Self>,
-        at_once: bool,
         step: impl FnOnce(&Transaction<'_>) -> std::result::Result<T, Failure>,
     ) -> Result<std::result::Result<T, Error>> {
         self.file.guard().check(false)?;
-        let patience = if at_once { Duration::ZERO } else { self.busy_timeout };
-        let done = self.writer.run(&self.backoff, Instant::now() + patience, step);
-        self.checkpoints.start_if_due(self);
-        if self.writer.holds_pins.load(Ordering::Relaxed) && !self.watch.is_running() {
-            self.watch.start(self);
-        }
+        let done = self.writer.run(&self.backoff, Instant::now() + self.busy_timeout, step);
+        self.look_after_log();
         done
+    }
+
+    /// The same, unless somebody in this process or another writes just now: then `None`.
+    fn try_write<T>(
+        self: &Arc<Self>,
+        step: impl FnOnce(&Transaction<'_>) -> std::result::Result<T, Failure>,
+    ) -> Option<Result<std::result::Result<T, Error>>> {
+        self.file.guard().check(false).ok()?;
+        let done = self.writer.try_run(&self.backoff, step);
+        self.look_after_log();
+        done
+    }
+
+    fn look_after_log(self: &Arc<Self>) {
+        if self.log.is_long() {
+            self.worker.call(self);
+        }
     }
 
     /// The number of a name, which is new at its first use.
@@ -111,7 +133,7 @@ impl Shared {
         if let Some(number) = known {
             return Ok(number);
         }
-        self.write(false, |transaction| {
+        self.write(|transaction| {
             let insert = "INSERT INTO names (kind, name) VALUES (?1, ?2) ON CONFLICT DO NOTHING";
             transaction.execute(insert, (R::KIND, name))?;
             let number = transaction.query(find, (R::KIND, name), |row| row.get(0))?;
@@ -120,11 +142,28 @@ impl Shared {
     }
 }
 
+/// An open store, for as long as a handle or a table of it is there. With the last, the worker winds it up.
+struct OpenStore(Arc<Shared>);
+
+impl Deref for OpenStore {
+    type Target = Arc<Shared>;
+
+    fn deref(&self) -> &Arc<Shared> {
+        &self.0
+    }
+}
+
+impl Drop for OpenStore {
+    fn drop(&mut self) {
+        self.worker.close(&self.0);
+    }
+}
+
 type Tables<R> = Mutex<HashMap<Box<str>, Arc<SqlTable<R>>>>;
 
 /// All tables of one store on SQLite.
 pub struct SqliteBackend {
-    shared: Arc<Shared>,
+    shared: Arc<OpenStore>,
     tasks: Tables<TaskRow>,
     sessions: Tables<SessionRow>,
     a2a_tasks: Tables<A2aRow>,
@@ -137,28 +176,30 @@ impl SqliteBackend {
         let mut random = [0; 16];
         getrandom::fill(&mut random)
             .map_err(|_| Error::new(Reason::SystemResource, "the operating system gave no random numbers"))?;
-        let [holder, seed] = [&random[..8], &random[8..]]
+        let [number, seed] = [&random[..8], &random[8..]]
             .map(|half| half.iter().fold(0u64, |number, &byte| number << 8 | u64::from(byte)));
         let file = Arc::new(StoreFile::locate(path, &options)?);
-        let backoff = Arc::new(Backoff::new(seed));
+        let backoff = Backoff::new(seed);
         let mut connection = file.open_writer(&options, &backoff)?;
-        let checkpoints = Arc::new(Checkpoints::default());
-        checkpoints.count_pages_of(&mut connection)?;
-        let holder = (holder >> 1).cast_signed();
+        let log = Arc::new(Log::default());
+        log.count_pages_of(&mut connection)?;
+        let number = (number >> 1).cast_signed();
         let shared = Shared {
             ticks: Ticks { base_ms: clock.now().wall_ms },
             clock,
             pool: Pool::new(Arc::clone(&file), options.busy_timeout),
-            writer: Arc::new(Writer::new(connection, Arc::clone(&file), holder)),
+            writer: Arc::new(Writer::new(connection, Arc::clone(&file), number)),
             file,
-            checkpoints,
+            log,
             backoff,
-            watch: Watch::default(),
-            holder,
+            changes: Changes::default(),
+            pins: Pins::default(),
+            worker: Worker::default(),
+            number,
             busy_timeout: options.busy_timeout,
         };
         Ok(Self {
-            shared: Arc::new(shared),
+            shared: Arc::new(OpenStore(Arc::new(shared))),
             tasks: Tables::default(),
             sessions: Tables::default(),
             a2a_tasks: Tables::default(),
@@ -167,7 +208,7 @@ impl SqliteBackend {
 
     fn table<R: SqlRow>(&self, tables: &Tables<R>, name: &str) -> Result<Arc<SqlTable<R>>> {
         let known = |tables: &HashMap<Box<str>, Arc<SqlTable<R>>>| tables.get(name).map(Arc::clone);
-        let lock = || tables.lock().unwrap_or_else(PoisonError::into_inner);
+        let lock = || tables.lock();
         if let Some(table) = known(&lock()) {
             return Ok(table);
         }
@@ -187,7 +228,7 @@ impl Backend for SqliteBackend {
         Ok(self.table(&self.tasks, name)?)
     }
 
-    fn sessions(&self, name: &str) -> Result<Arc<dyn Table<SessionRow>>> {
+    fn sessions(&self, name: &str) -> Result<Arc<dyn SessionTable>> {
         Ok(self.table(&self.sessions, name)?)
     }
 
@@ -198,7 +239,7 @@ impl Backend for SqliteBackend {
     fn stats(&self) -> Result<Text> {
         let mut work = WorkTotals::default();
         let mut claimers = 0;
-        for table in self.tasks.lock().unwrap_or_else(PoisonError::into_inner).values() {
+        for table in self.tasks.lock().values() {
             work.add(table.work_counters());
             claimers += table.claimers().count();
         }

@@ -1,9 +1,9 @@
-//! The connections that read. A read takes one that is free or opens another; a few are kept. No transaction
-//! and no cursor of theirs outlives the call.
+//! The connections that read. A read takes one that is free, opens another, or waits for one: there is a bound, since
+//! each costs descriptors and memory. No transaction and no cursor of theirs outlives the call.
 
 #![forbid(unsafe_code)]
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rusqlite::Connection;
@@ -12,21 +12,48 @@ use super::backoff::Backoff;
 use super::failure::{is_busy, storage_error};
 use super::file::StoreFile;
 use crate::error::Result;
+use crate::sync::{Condvar, Mutex};
 
+/// Most connections at once: more readers than processors gain nothing.
+const MOST: usize = 16;
 /// Most connections that are kept for later reads.
 const KEPT: usize = 8;
 
 /// Connections that read.
 pub(super) struct Pool {
-    free: Mutex<Vec<Connection>>,
+    connections: Mutex<Connections>,
+    given_back: Condvar,
     /// Goes after the connections.
     file: Arc<StoreFile>,
     busy_timeout: Duration,
 }
 
+#[derive(Default)]
+struct Connections {
+    free: Vec<Connection>,
+    /// Those that are free or in use.
+    open: usize,
+}
+
+/// The room of a connection that is in use.
+struct Room<'p> {
+    pool: &'p Pool,
+    is_kept: bool,
+}
+
+impl Drop for Room<'_> {
+    /// A panic, too, must leave the others their room.
+    fn drop(&mut self) {
+        if !self.is_kept {
+            self.pool.connections.lock().open -= 1;
+        }
+        self.pool.given_back.notify_one();
+    }
+}
+
 impl Pool {
     pub(super) fn new(file: Arc<StoreFile>, busy_timeout: Duration) -> Self {
-        Self { free: Mutex::default(), file, busy_timeout }
+        Self { connections: Mutex::default(), given_back: Condvar::new(), file, busy_timeout }
     }
 
     /// Runs `read` on a connection. It may run more than once, while the file is locked.
@@ -35,7 +62,7 @@ impl Pool {
         backoff: &Backoff,
         mut read: impl FnMut(&Connection) -> rusqlite::Result<T>,
     ) -> Result<T> {
-        let free = self.free.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let (free, mut room) = self.take();
         let connection = if let Some(connection) = free {
             connection
         } else {
@@ -49,12 +76,27 @@ impl Pool {
             }
             done => done,
         };
+        // One that failed is closed instead of given back.
         let done = done.map_err(|error| storage_error(&error))?;
-        // One that failed is closed instead.
-        let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
-        if free.len() < KEPT {
-            free.push(connection);
+        let mut connections = self.connections.lock();
+        if connections.free.len() < KEPT {
+            connections.free.push(connection);
+            room.is_kept = true;
         }
+        drop(connections);
         Ok(done)
+    }
+
+    /// A connection that is free, or the room to open one.
+    fn take(&self) -> (Option<Connection>, Room<'_>) {
+        let mut connections = self.connections.lock();
+        loop {
+            let free = connections.free.pop();
+            if free.is_some() || connections.open < MOST {
+                connections.open += usize::from(free.is_none());
+                return (free, Room { pool: self, is_kept: false });
+            }
+            connections = self.given_back.wait(connections);
+        }
     }
 }

@@ -2,14 +2,15 @@
 
 #![forbid(unsafe_code)]
 
-use rusqlite::Row as Columns;
 use rusqlite::types::ValueRef;
+use rusqlite::{Connection, Row as Columns};
 
 use super::super::Row;
+use super::Shared;
 use super::columns::{Binder, Column, Statements};
 use super::table::SqlTable;
 use super::writer::Transaction;
-use crate::clock::NANOS_PER_MILLI;
+use crate::clock::{NANOS_PER_MILLI, Now};
 use crate::events::EventKind;
 use crate::text::check_room;
 
@@ -64,6 +65,8 @@ pub(super) trait SqlRow: Row {
     const COLUMNS: &'static [Column];
     /// Whether a row takes a slot, in SQL.
     const TAKES_SLOT: &'static str;
+    /// The column that grows with every change that a waiter waits for.
+    const REVISION: &'static str;
     /// Whether a caller has a claim to a row, in SQL: `?5` is the endpoint, `?6` the partition or owner.
     const HAS_CLAIM: &'static str;
 
@@ -96,21 +99,29 @@ pub(super) trait SqlRow: Row {
         statements.update(self, transaction, place, ticks)
     }
 
+    /// Corrects a row that was read by what this process knows and the file does not say yet.
+    fn correct(
+        &mut self,
+        _sequence: i64,
+        _shared: &Shared,
+        _connection: &Connection,
+    ) -> rusqlite::Result<()> {
+        Ok(())
+    }
+
     /// What else is deleted with the row.
     fn deleted(_transaction: &Transaction<'_>, _place: Place) -> rusqlite::Result<()> {
         Ok(())
     }
 
-    /// Writes what time alone changed in rows of this name, at most `most` of them.
+    /// Writes what time alone changed in rows of this table, at most `most` of them, and says how many.
     fn settle(
-        _statements: &Statements,
+        _table: &SqlTable<Self>,
         _transaction: &Transaction<'_>,
-        _name: i64,
-        _ticks: Ticks,
-        _now_tick: i64,
-        _most: i64,
-    ) -> rusqlite::Result<()> {
-        Ok(())
+        _now: Now,
+        _most: usize,
+    ) -> rusqlite::Result<usize> {
+        Ok(0)
     }
 
     /// A row of this table was stored.

@@ -1,42 +1,20 @@
-//! MCP sessions in their table. Pins are leases: each holder, that is each open store of a process, has a row
-//! of its own that it renews while it lives. What a holder that ended left behind lapses, and the session's
-//! idle time begins at that instant.
+//! MCP sessions in their table. Their pins have a table of their own ([`super::pins`]); the session's row has their
+//! number, so that its deadline can stand in an index.
 
 #![forbid(unsafe_code)]
 
 use std::sync::Arc;
 
+use rusqlite::Connection;
+
 use super::super::{Row as _, SessionRow};
-use super::columns::{Binder, Column, Statements, select};
-use super::row::{HEAD_COLUMNS, Place, Reader, SEQUENCE_BITS, SqlRow, Ticks, Unreadable, signed};
-use super::table::system_ms;
+use super::columns::{Binder, Column};
+use super::row::{Place, Reader, SqlRow, Ticks, Unreadable, signed};
+use super::table::SqlTable;
 use super::writer::Transaction;
-use crate::clock::NANOS_PER_MILLI;
+use super::{Shared, pins};
+use crate::clock::{NANOS_PER_MILLI, Now};
 use crate::events::EventKind;
-
-/// How long a pin holds when its holder does not renew it.
-pub(super) const PIN_LEASE_MS: i64 = 30_000;
-
-/// Pins whose leases run.
-const LIVE_PINS: &str = "CASE WHEN t.pins > 0 THEN (SELECT coalesce(sum(p.pins), 0) FROM session_pins p \
-     WHERE p.session = t.sequence AND p.lease_until > ?2) END";
-/// How long ago the last lease lapsed.
-const MS_SINCE_LAPSE: &str = "CASE WHEN t.pins > 0 THEN (SELECT ?2 - max(p.lease_until) FROM session_pins p \
-     WHERE p.session = t.sequence) END";
-
-const PIN: &str = "INSERT INTO session_pins (session, holder, pins, lease_until) VALUES (?1, ?2, ?3, ?4) \
-     ON CONFLICT (session, holder) DO UPDATE SET pins = pins + excluded.pins, lease_until = excluded.lease_until";
-
-const UNPIN: &str = "UPDATE session_pins SET pins = pins - ?3 WHERE session = ?1 AND holder = ?2";
-
-const DROP_PINS: &str = "DELETE FROM session_pins WHERE session = ?1 AND (pins <= 0 OR lease_until <= ?2)";
-
-const COUNT_PINS: &str = "SELECT coalesce(sum(pins), 0) FROM session_pins WHERE session = ?1";
-
-/// Sessions of a name on which a lease lapsed: `?1` the first sequence number of the name, `?3` the first of
-/// the next, `?2` the system's time, `?4` at most.
-const LAPSED: &str = "WHERE t.sequence IN (SELECT session FROM session_pins WHERE lease_until <= ?2 \
-     AND session >= ?1 AND session < ?3 LIMIT ?4)";
 
 impl SqlRow for SessionRow {
     const KIND: &'static str = "session";
@@ -58,10 +36,11 @@ impl SqlRow for SessionRow {
         Column::fixed("authorization_partition"),
         Column::changing("snapshot").concealed_as("'{}'"),
         Column::changing("pins"),
-        Column::computed(LIVE_PINS),
-        Column::computed(MS_SINCE_LAPSE),
+        Column::computed(pins::LIVE_PINS),
+        Column::computed(pins::MS_SINCE_LAPSE),
     ];
     const TAKES_SLOT: &'static str = "NOT t.terminated";
+    const REVISION: &'static str = "version";
     const HAS_CLAIM: &'static str = "t.endpoint = ?5 AND t.authorization_partition IS ?6";
 
     fn read(
@@ -120,32 +99,8 @@ impl SqlRow for SessionRow {
         columns.put(self.pins)
     }
 
-    fn update(
-        &self,
-        old: &Self,
-        statements: &Statements,
-        transaction: &Transaction<'_>,
-        place: Place,
-        ticks: Ticks,
-    ) -> rusqlite::Result<()> {
-        let pins = i64::from(self.pins) - i64::from(old.pins);
-        if pins == 0 {
-            return statements.update(self, transaction, place, ticks);
-        }
-        let (holder, system_ms) = (transaction.holder(), system_ms());
-        if pins > 0 {
-            transaction.execute(PIN, (place.sequence, holder, pins, system_ms + PIN_LEASE_MS))?;
-            transaction.note_pins();
-        } else {
-            transaction.execute(UNPIN, (place.sequence, holder, -pins))?;
-        }
-        transaction.execute(DROP_PINS, (place.sequence, system_ms))?;
-        // A holder whose lease lapsed has nothing left to let go of, so the rest is counted.
-        let held: Option<i64> = transaction.query(COUNT_PINS, (place.sequence,), |row| row.get(0))?;
-        let held = u32::try_from(held.unwrap_or(0)).unwrap_or(u32::MAX);
-        let unpinned_tick_ns = if held > 0 { old.unpinned_tick_ns } else { self.unpinned_tick_ns };
-        let row = Self { pins: held, unpinned_tick_ns, ..self.clone() };
-        statements.update(&row, transaction, place, ticks)
+    fn correct(&mut self, sequence: i64, shared: &Shared, connection: &Connection) -> rusqlite::Result<()> {
+        pins::leave_out_ended(self, sequence, shared, connection)
     }
 
     fn deleted(transaction: &Transaction<'_>, place: Place) -> rusqlite::Result<()> {
@@ -153,25 +108,12 @@ impl SqlRow for SessionRow {
     }
 
     fn settle(
-        statements: &Statements,
+        table: &SqlTable<Self>,
         transaction: &Transaction<'_>,
-        name: i64,
-        ticks: Ticks,
-        now_tick: i64,
-        most: i64,
-    ) -> rusqlite::Result<()> {
-        let system_ms = system_ms();
-        let values = (name << SEQUENCE_BITS, system_ms, (name + 1) << SEQUENCE_BITS, most);
-        let lapsed = transaction.query_all(&select::<Self>(LAPSED), values, |columns| {
-            Ok((columns.get(0)?, Self::read(&mut Reader::new(columns, HEAD_COLUMNS), ticks, now_tick)))
-        })?;
-        for (sequence, row) in lapsed {
-            if let Ok(row) = row {
-                statements.update(&row, transaction, Place { name, sequence }, ticks)?;
-            }
-            transaction.execute(DROP_PINS, (sequence, system_ms))?;
-        }
-        Ok(())
+        now: Now,
+        most: usize,
+    ) -> rusqlite::Result<usize> {
+        pins::settle(table, transaction, now, most)
     }
 
     fn events(_old: Option<&Self>, _new: &Self, _is_replicated: bool) -> &'static [EventKind] {

@@ -92,7 +92,7 @@ fn count(connection: &Connection, now_ms: i64) -> rusqlite::Result<Counts> {
 pub(super) fn render(shared: &Shared, claimers: usize, work: WorkTotals) -> Result<Text> {
     let now_ms = shared.now().wall_ms;
     let counts = shared.read(|connection| count(connection, now_ms))?;
-    let (waiters, queues) = shared.watch.audience();
+    let (waiters, queues) = shared.changes.audience();
     let (file_bytes, log_bytes) = shared.file.sizes();
     let mut text = Text::with_capacity(512);
     let mut stats = ObjectWriter::new(&mut text);
@@ -103,7 +103,7 @@ pub(super) fn render(shared: &Shared, claimers: usize, work: WorkTotals) -> Resu
         by_status.int(status.name(), known.map_or(0, |(_, count)| *count));
     }
     drop(by_status);
-    let figures: [(&str, i128); 16] = [
+    let figures: [(&str, i128); 17] = [
         ("sessions", counts.sessions.into()),
         ("a2aTasks", counts.a2a_tasks.into()),
         ("expiredPending", counts.expired.into()),
@@ -113,13 +113,14 @@ pub(super) fn render(shared: &Shared, claimers: usize, work: WorkTotals) -> Resu
         ("fileBytes", file_bytes.into()),
         ("freeBytes", (counts.free_pages * counts.page_bytes).into()),
         ("walBytes", log_bytes.into()),
-        ("checkpoints", shared.checkpoints.done().into()),
+        ("checkpoints", shared.log.done().into()),
         ("busyRetries", shared.backoff.retries().into()),
         ("sessionPins", counts.pins.into()),
         ("listeningProcesses", counts.listeners.into()),
-        ("watching", i128::from(shared.watch.is_running())),
+        ("watching", i128::from(shared.worker.is_running())),
         ("commits", shared.writer.commits().into()),
         ("writes", shared.writer.writes().into()),
+        ("caughtPanics", shared.worker.panics().into()),
     ];
     for (name, figure) in figures {
         stats.int(name, figure);

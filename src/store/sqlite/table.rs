@@ -3,27 +3,28 @@
 
 #![forbid(unsafe_code)]
 
-use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
-use std::sync::{Arc, PoisonError, RwLock, Weak};
+use std::sync::{Arc, Weak};
 
-use rusqlite::Row as Columns;
+use rusqlite::{Connection, Row as Columns};
 
 use super::super::{
     Change, Claim, Decide, ExpiryListener, Limits, Table, WorkCounters, add_listener, corrupt_row,
 };
-use super::Shared;
+use super::changes::{self, FileNotifier};
 use super::columns::Statements;
 use super::failure::Failure;
 use super::row::{
     HEAD_COLUMNS, Head, Place, Reader, SqlRow, Unreadable, WRITE_CONTEXT_COLUMNS, WriteContext, read_row,
     signed,
 };
-use super::watch::{self, Ear};
 use super::writer::Transaction;
+use super::{OpenStore, Shared};
 use crate::claimers::Claimers;
 use crate::clock::Now;
 use crate::error::{Error, Reason, Result};
 use crate::events::{EventKind, Hub};
+use crate::sync::RwLock;
+use crate::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 
 /// Expired rows that one write removes beside its own work.
 const SWEEP_PER_WRITE: usize = 4;
@@ -34,12 +35,12 @@ const SWEEP_INTERVAL_MS: i64 = 1000;
 
 /// The rows of one kind under one name.
 pub(super) struct SqlTable<R: SqlRow> {
-    pub(super) shared: Arc<Shared>,
+    pub(super) shared: Arc<OpenStore>,
     /// The name's number.
     pub(super) name: i64,
     pub(super) statements: Statements,
     hub: Arc<Hub>,
-    _ear: Arc<Ear>,
+    _notifier: Arc<FileNotifier>,
     /// Not before then is there something to sweep, as far as is known: milliseconds since 1970.
     sweep_at_ms: AtomicI64,
     /// Who waits for tasks, and what became of them here; of tables of tasks only.
@@ -70,8 +71,13 @@ impl<R: SqlRow> Stored<R> {
         Ok(Some(Self { head, row }))
     }
 
+    /// Corrects it by what this process knows and the file does not say yet.
+    pub(super) fn correct(&mut self, shared: &Shared, connection: &Connection) -> rusqlite::Result<()> {
+        self.row.as_mut().map_or(Ok(()), |row| row.correct(self.head.sequence, shared, connection))
+    }
+
     /// Whether it is gone. The row knows best; the column speaks for one that cannot be read.
-    fn is_expired(&self, now: Now, now_ms: i64) -> bool {
+    pub(super) fn is_expired(&self, now: Now, now_ms: i64) -> bool {
         match &self.row {
             Ok(row) => row.expires_at().is_some_and(|deadline| deadline <= now.tick_ns),
             Err(Unreadable) => self.head.expires_at_ms.is_some_and(|deadline| deadline <= now_ms),
@@ -88,17 +94,18 @@ const KEEP_SEQUENCE: &str =
     "UPDATE names SET last_sequence = max(last_sequence, ?2), slots = slots - ?3 WHERE number = ?1";
 
 impl<R: SqlRow> SqlTable<R> {
-    pub(super) fn new(shared: Arc<Shared>, name: i64) -> Arc<Self> {
-        let ear = Arc::new(Ear::new(&shared, name));
-        let hub = Arc::new(Hub::shared(Arc::downgrade(&ear) as _));
-        shared.watch.register(name, &hub);
+    pub(super) fn new(shared: Arc<OpenStore>, name: i64) -> Arc<Self> {
+        let statements = Statements::of::<R>();
+        let notifier = Arc::new(FileNotifier::new(&shared, name));
+        let hub = Arc::new(Hub::shared(Arc::downgrade(&notifier) as _));
+        shared.changes.watch(name, &statements.version, &hub);
         shared.clock.watch(Arc::downgrade(&hub) as _);
         Arc::new(Self {
             shared,
             name,
-            statements: Statements::of::<R>(),
+            statements,
             hub,
-            _ear: ear,
+            _notifier: notifier,
             sweep_at_ms: AtomicI64::new(i64::MIN),
             claimers: Claimers::default(),
             counters: WorkCounters::default(),
@@ -126,21 +133,24 @@ impl<R: SqlRow> SqlTable<R> {
                 Stored::<R>::read(columns, WRITE_CONTEXT_COLUMNS, &self.shared, now)?,
             ))
         };
-        let (time_ms, holder) = (system_ms(), transaction.holder());
+        let (time_ms, store) = (system_ms(), transaction.store());
         let found = if let Some(Claim { endpoint, partition }) = claim {
-            let values = (self.name, time_ms, id, holder, endpoint, partition);
+            let values = (self.name, time_ms, id, store, endpoint, partition);
             transaction.query(&self.statements.select_to_write_claimed, values, read)?
         } else {
-            transaction.query(&self.statements.select_to_write, (self.name, time_ms, id, holder), read)?
+            transaction.query(&self.statements.select_to_write, (self.name, time_ms, id, store), read)?
         };
         // The name was written before the table was there to be asked.
-        let (context, stored) = found.ok_or(rusqlite::Error::QueryReturnedNoRows)?;
+        let (context, mut stored) = found.ok_or(rusqlite::Error::QueryReturnedNoRows)?;
+        if let Some(stored) = &mut stored {
+            stored.correct(&self.shared, transaction.connection())?;
+        }
         let (alive, gone) = match stored {
             Some(stored) if stored.is_expired(now, now.wall_ms) => (None, Some(stored)),
             Some(Stored { row: Err(Unreadable), .. }) => {
                 let is_anothers = match claim {
                     Some(Claim { endpoint, partition }) => {
-                        let values = (self.name, time_ms, id, holder, endpoint, partition);
+                        let values = (self.name, time_ms, id, store, endpoint, partition);
                         transaction.query(&self.statements.is_claimed, values, |_| Ok(()))?.is_none()
                     }
                     None => false,
@@ -214,7 +224,7 @@ impl<R: SqlRow> SqlTable<R> {
         events: &[EventKind],
         id: &str,
     ) -> rusqlite::Result<()> {
-        events.iter().try_for_each(|&event| watch::note_event(transaction, self.name, event, id))
+        events.iter().try_for_each(|&event| changes::note_event(transaction, self.name, event, id))
     }
 
     /// Takes a slot for `row` within `limits`. Expired rows give way, as many as it takes. Without a limit nothing is
@@ -229,7 +239,8 @@ impl<R: SqlRow> SqlTable<R> {
         expired: &mut Vec<R>,
     ) -> std::result::Result<(), Failure> {
         let mut make_room = || -> rusqlite::Result<bool> {
-            Ok(self.sweep_in(transaction, now, SWEEP_TO_MAKE_ROOM, expired)? > 0)
+            let settled = R::settle(self, transaction, now, SWEEP_TO_MAKE_ROOM)?;
+            Ok(self.sweep_in(transaction, now, SWEEP_TO_MAKE_ROOM, expired)? + settled > 0)
         };
         if let Some(limit) = limits.per_partition {
             let partition = row.partition();
@@ -274,7 +285,7 @@ impl<R: SqlRow> SqlTable<R> {
         expired: &mut Vec<R>,
     ) -> rusqlite::Result<usize> {
         let at_most = i64::try_from(most).unwrap_or(i64::MAX);
-        R::settle(&self.statements, transaction, self.name, self.shared.ticks, now.tick_ns, at_most)?;
+        R::settle(self, transaction, now, most)?;
         let values = (self.name, system_ms(), now.wall_ms, at_most);
         let gone = transaction.query_all(&self.statements.select_expired, values, |columns| {
             Stored::<R>::read(columns, 0, &self.shared, now)
@@ -295,13 +306,24 @@ impl<R: SqlRow> SqlTable<R> {
     }
 
     /// Removes up to `most` expired rows in a transaction of its own.
-    fn sweep_batch(&self, most: usize, at_once: bool) -> Result<usize> {
+    fn sweep_batch(&self, most: usize) -> Result<usize> {
         let mut expired = Vec::new();
-        let removed = self.shared.write(at_once, |transaction| {
+        let removed = self.shared.write(|transaction| {
             Ok(self.sweep_in(transaction, self.shared.now(), most, &mut expired)?)
         })??;
         self.tell_expired(&expired);
         Ok(removed)
+    }
+
+    /// Removes a few expired rows, unless somebody else writes just now.
+    fn sweep_if_free(&self) {
+        let mut expired = Vec::new();
+        let swept = self.shared.try_write(|transaction| {
+            Ok(self.sweep_in(transaction, self.shared.now(), SWEEP_PER_WRITE, &mut expired)?)
+        });
+        if matches!(swept, Some(Ok(Ok(_)))) {
+            self.tell_expired(&expired);
+        }
     }
 
     /// Shows the row, with its texts if the claim is good or none is needed.
@@ -321,7 +343,10 @@ impl<R: SqlRow> SqlTable<R> {
                 statement.query((self.name, time_ms, id))?
             };
             let Some(columns) = rows.next()? else { return Ok(None) };
-            let row = read_row::<R>(Reader::new(columns, HEAD_COLUMNS), self.shared.ticks, now.tick_ns)?;
+            let mut row = read_row::<R>(Reader::new(columns, HEAD_COLUMNS), self.shared.ticks, now.tick_ns)?;
+            if let Ok(row) = &mut row {
+                row.correct(columns.get(0)?, &self.shared, connection)?;
+            }
             // The head is read only for a row that cannot tell by itself.
             let is_expired = if let Ok(row) = &row {
                 row.expires_at().is_some_and(|deadline| deadline <= now.tick_ns)
@@ -342,8 +367,8 @@ impl<R: SqlRow> SqlTable<R> {
         })?;
         let Some((row, is_expired)) = found else { return Ok(false) };
         if is_expired {
-            // Whoever finds an expired row removes it; that this fails is no matter of the reader's.
-            let _ = self.sweep_batch(SWEEP_PER_WRITE, true);
+            // Whoever finds an expired row removes it, but a read waits for no writer.
+            self.sweep_if_free();
             return Ok(false);
         }
         visit(&row.map_err(|Unreadable| corrupt_row())?);
@@ -360,7 +385,7 @@ impl<R: SqlRow> SqlTable<R> {
         let mut expired = Vec::new();
         let decided = self
             .shared
-            .write(false, |transaction| self.step(transaction, claim, id, limits, decide, &mut expired))?;
+            .write(|transaction| self.step(transaction, claim, id, limits, decide, &mut expired))?;
         self.tell_expired(&expired);
         decided
     }
@@ -384,7 +409,7 @@ impl<R: SqlRow> SqlTable<R> {
         if rows.is_empty() || !self.has_listeners.load(Ordering::Relaxed) {
             return;
         }
-        let listeners = self.listeners.read().unwrap_or_else(PoisonError::into_inner).clone();
+        let listeners = self.listeners.read().clone();
         for listener in listeners.iter().filter_map(Weak::upgrade) {
             for row in rows {
                 listener.expired(row);
@@ -426,7 +451,7 @@ impl<R: SqlRow> Table<R> for SqlTable<R> {
         if self.shared.read(|connection| connection.prepare_cached(is_there)?.exists((&index,)))? {
             return Ok(());
         }
-        self.shared.write(false, |transaction| {
+        self.shared.write(|transaction| {
             transaction.execute(&self.statements.index_partitions, ())?;
             Ok(())
         })?
@@ -439,7 +464,7 @@ impl<R: SqlRow> Table<R> for SqlTable<R> {
     fn sweep(&self, most: usize) -> Result<usize> {
         let mut total = 0;
         while total < most {
-            let removed = self.sweep_batch((most - total).min(SWEEP_TO_MAKE_ROOM), false)?;
+            let removed = self.sweep_batch((most - total).min(SWEEP_TO_MAKE_ROOM))?;
             total += removed;
             if removed == 0 {
                 break;
@@ -449,7 +474,7 @@ impl<R: SqlRow> Table<R> for SqlTable<R> {
     }
 
     fn watch_expiry(&self, listener: Weak<dyn ExpiryListener<R>>) {
-        add_listener(&mut self.listeners.write().unwrap_or_else(PoisonError::into_inner), listener);
+        add_listener(&mut self.listeners.write(), listener);
         self.has_listeners.store(true, Ordering::Relaxed);
     }
 

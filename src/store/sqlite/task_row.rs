@@ -134,6 +134,7 @@ impl SqlRow for TaskRow {
         Column::computed(work_row::LAST_FAILURE).concealed_as("NULL"),
     ];
     const TAKES_SLOT: &'static str = "1";
+    const REVISION: &'static str = "revision";
     const HAS_CLAIM: &'static str = "t.endpoint = ?5 AND t.authorization_partition IS ?6";
 
     fn read(

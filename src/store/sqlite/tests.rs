@@ -2,19 +2,21 @@
 //! panics in one, the plans of the statements, and the log's length.
 
 use std::sync::Barrier;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
+use std::time::Duration;
 
 use rusqlite::Connection;
 
 use super::super::{
-    A2aQuery, Backend, Change, Row as _, TaskCreation, TaskRow, TaskStatus, TaskTable, TaskTexts,
+    A2aQuery, Backend, Change, Row as _, SessionRow, TaskCreation, TaskRow, TaskStatus, TaskTable, TaskTexts,
 };
 use super::SqliteBackend;
 use super::a2a_row::list_sql;
 use super::columns::Statements;
-use crate::clock::{Clock, Now};
+use crate::clock::{Clock, Now, Wake as _};
 use crate::error::{Error, Reason, Status};
+use crate::events::Look;
 
 struct Folder(std::path::PathBuf);
 
@@ -183,7 +185,7 @@ fn the_log_stays_short() {
     }
     let (_, log_bytes) = backend.shared.file.sizes();
     assert!(log_bytes < 100_000_000, "the log has {log_bytes} bytes");
-    assert!(backend.shared.checkpoints.done() > 0);
+    assert!(backend.shared.log.done() > 0);
 }
 
 #[test]
@@ -217,11 +219,8 @@ fn statements_walk_indexes_and_sort_nothing() {
         let count = plan(&list_sql(&query, "count(*)", false));
         assert!(count.contains("COVERING INDEX"), "{count}");
     }
-    let [tasks, sessions, a2a_tasks] = [
-        Statements::of::<TaskRow>(),
-        Statements::of::<super::SessionRow>(),
-        Statements::of::<super::A2aRow>(),
-    ];
+    let [tasks, sessions, a2a_tasks] =
+        [Statements::of::<TaskRow>(), Statements::of::<SessionRow>(), Statements::of::<super::A2aRow>()];
     for statements in [&tasks, &sessions, &a2a_tasks] {
         let expired = plan(&statements.select_expired);
         assert!(expired.contains("_expiry") && !expired.contains("TEMP B-TREE"), "{expired}");
@@ -245,4 +244,143 @@ fn an_older_process_writes_no_more_into_a_file_that_was_migrated() {
     write(&older).unwrap();
     super::schema::migrate(&mut Connection::open(&path).unwrap()).unwrap();
     assert!(write(&older).unwrap_err().to_string().contains("no such column"));
+}
+
+#[test]
+fn a_change_elsewhere_wakes_those_who_wait_for_its_row_alone() {
+    let folder = Folder::new("woken");
+    let (here, elsewhere) = (folder.open(), folder.open());
+    let (table, other) = (here.tasks("default").unwrap(), elsewhere.tasks("default").unwrap());
+    for id in ["quiet", "busy"] {
+        put(&*table, id, "1").unwrap();
+    }
+    let change = |revision: u64| {
+        let change = |row: Option<&TaskRow>| TaskRow { revision, ..row.unwrap().clone() };
+        other.transact("busy", None, &mut |row, _| Ok(Change::Put(change(row)))).unwrap();
+    };
+    let looks = AtomicU64::new(0);
+    let (closed, seen) = (AtomicBool::new(false), AtomicU64::new(0));
+    thread::scope(|scope| {
+        let quiet = scope.spawn(|| {
+            table.hub().wait("quiet", None, &closed, &mut || {
+                looks.fetch_add(1, Ordering::SeqCst);
+                Ok(Look::<()>::Again(None))
+            })
+        });
+        let waits = scope.spawn(|| {
+            table.hub().wait("busy", None, &closed, &mut || {
+                let mut revision = 0;
+                table.read("busy", &mut |row| revision = row.revision)?;
+                seen.store(revision, Ordering::SeqCst);
+                Ok(if revision == 20 { Look::Ready(()) } else { Look::Again(None) })
+            })
+        });
+        for revision in 2..=20 {
+            change(revision);
+            while seen.load(Ordering::SeqCst) < revision {
+                thread::yield_now();
+            }
+        }
+        waits.join().unwrap().unwrap();
+        closed.store(true, Ordering::SeqCst);
+        table.hub().wake_all();
+        assert!(quiet.join().unwrap().is_err());
+    });
+    let looks = looks.load(Ordering::SeqCst);
+    // At first, once more when the thread had begun to look, and when it was closed.
+    assert!(looks <= 4, "{looks} looks at a row that did not change");
+}
+
+#[test]
+fn a_wait_that_takes_no_time_starts_no_thread() {
+    let folder = Folder::new("unstarted");
+    let backend = folder.open();
+    let table = backend.tasks("default").unwrap();
+    put(&*table, "a", "1").unwrap();
+    let closed = AtomicBool::new(false);
+    let mut ready = || Ok(Look::Ready(()));
+    table.hub().wait("a", None, &closed, &mut ready).unwrap();
+    let mut never = || Ok(Look::<()>::Again(None));
+    let refused = table.hub().wait("a", Some(Duration::ZERO), &closed, &mut never).unwrap_err();
+    assert_eq!(refused.reason(), Reason::Timeout);
+    assert!(!backend.shared.worker.is_running());
+    let short = Some(Duration::from_millis(1));
+    table.hub().wait("a", short, &closed, &mut never).unwrap_err();
+    assert!(backend.shared.worker.is_running());
+}
+
+#[test]
+fn readers_share_a_bounded_number_of_connections() {
+    let folder = Folder::new("readers");
+    let backend = folder.open();
+    let (running, most) = (AtomicU64::new(0), AtomicU64::new(0));
+    thread::scope(|scope| {
+        for _ in 0..64 {
+            scope.spawn(|| {
+                let read = backend.shared.read(|connection| {
+                    let running_now = running.fetch_add(1, Ordering::SeqCst) + 1;
+                    most.fetch_max(running_now, Ordering::SeqCst);
+                    thread::sleep(Duration::from_millis(2));
+                    running.fetch_sub(1, Ordering::SeqCst);
+                    connection.query_row("SELECT 1", (), |row| row.get::<_, i64>(0))
+                });
+                assert_eq!(read.unwrap(), 1);
+            });
+        }
+    });
+    let most = most.load(Ordering::SeqCst);
+    assert!((2..=16).contains(&most), "{most} connections");
+}
+
+#[test]
+fn pins_that_lapsed_while_the_process_was_suspended_are_taken_again() {
+    let folder = Folder::new("suspended");
+    let backend = folder.open();
+    let sessions = backend.sessions("default").unwrap();
+    let holder = sessions.open_holder();
+    for id in ["stays", "gone"] {
+        sessions.transact(id, None, &mut |_, now| Ok(Change::Put(session(id, now)))).unwrap();
+        assert_eq!(sessions.pin(holder, id).unwrap(), Some(7));
+        assert_eq!(sessions.pin(holder, id).unwrap(), Some(7));
+    }
+    // Another process wrote the lapse down.
+    backend.shared.writer.outside(|connection| {
+        connection
+            .execute_batch("DELETE FROM session_pins; UPDATE sessions SET pins = 0, unpinned_at = 0")
+            .unwrap();
+    });
+    sessions.transact("gone", None, &mut |_, _| Ok(Change::Remove)).unwrap();
+    let pins = |id: &str| {
+        let mut pins = None;
+        sessions.read(id, &mut |row| pins = Some(row.pins)).unwrap();
+        pins
+    };
+    assert_eq!(pins("stays"), Some(0));
+    super::pins::renew(&backend.shared).unwrap();
+    assert_eq!((pins("stays"), pins("gone")), (Some(2), None));
+    assert!(sessions.unpin(holder, "stays", 7).unwrap());
+    assert_eq!(pins("stays"), Some(1));
+    sessions.close_holder(holder, Vec::new());
+    assert_eq!(pins("stays"), Some(0));
+}
+
+fn session(id: &str, now: Now) -> SessionRow {
+    SessionRow {
+        id: id.into(),
+        endpoint: "/mcp".into(),
+        partition: None,
+        created_ms: now.wall_ms,
+        created_tick_ns: now.tick_ns,
+        instance: 7,
+        last_activity_ms: now.wall_ms,
+        active_tick_ns: now.tick_ns,
+        unpinned_tick_ns: None,
+        initialized: true,
+        terminated: false,
+        version: 0,
+        idle_timeout_ms: 0,
+        initialization_timeout_ms: 0,
+        pins: 0,
+        snapshot: "{}".into(),
+    }
 }

@@ -57,7 +57,7 @@ impl TaskTable for SqlTable<TaskRow> {
     ) -> Result<bool> {
         let mut expired = Vec::new();
         let key = operation.as_ref().map(operation_key);
-        let decided = self.shared.write(false, |transaction| {
+        let decided = self.shared.write(|transaction| {
             let holder: Option<String> = match &key {
                 Some(key) => {
                     transaction.query(OF_OPERATION, (self.name, key.as_slice()), |row| row.get(0))?
@@ -87,9 +87,8 @@ impl TaskTable for SqlTable<TaskRow> {
             return Ok(None);
         }
         let mut expired = Vec::new();
-        let claimed = self
-            .shared
-            .write(false, |transaction| self.claim_in(transaction, queues, decide, &mut expired))?;
+        let claimed =
+            self.shared.write(|transaction| self.claim_in(transaction, queues, decide, &mut expired))?;
         self.tell_expired(&expired);
         claimed
     }
@@ -98,7 +97,7 @@ impl TaskTable for SqlTable<TaskRow> {
         let mut order: Vec<usize> = (0..ids.len()).collect();
         order.sort_unstable_by_key(|&place| ids[place]);
         let mut expired = Vec::new();
-        self.shared.write(false, |transaction| {
+        self.shared.write(|transaction| {
             for place in order {
                 let mut decide_one = |row: Option<&TaskRow>, now: Now| Ok(decide(place, row, now));
                 let limits = Limits::default();

@@ -6,16 +6,18 @@
 
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OptionalExtension as _, Params, Row, Statement};
 
 use super::backoff::{Backoff, Turns};
 use super::failure::{Failure, commit_error, storage_error};
 use super::file::StoreFile;
 use crate::error::{Error, Reason, Result};
+use crate::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use crate::sync::{Condvar, Mutex, MutexGuard, thread};
 
 /// Most calls that share a transaction, and the longest that one stays open for others to join.
 const MOST_SHARING: u32 = 64;
@@ -30,13 +32,13 @@ pub(super) struct Transaction<'a> {
 
 impl Transaction<'_> {
     /// The number that stands for this open store in the file.
-    pub(super) fn holder(&self) -> i64 {
-        self.writer.holder
+    pub(super) fn store(&self) -> i64 {
+        self.writer.store
     }
 
-    /// Pins are held from now on, and are to be renewed.
-    pub(super) fn note_pins(&self) {
-        self.writer.holds_pins.store(true, Ordering::SeqCst);
+    /// For reading in the transaction.
+    pub(super) fn connection(&self) -> &Connection {
+        self.connection
     }
 
     /// Runs a statement that writes.
@@ -87,12 +89,12 @@ struct Ending {
 
 impl Ending {
     fn tell(&self, outcome: std::result::Result<(), Reason>) {
-        *self.outcome.lock().unwrap_or_else(PoisonError::into_inner) = Some(outcome);
+        *self.outcome.lock() = Some(outcome);
         self.known.notify_all();
     }
 
     fn wait(&self) -> Result<()> {
-        let mut outcome = self.outcome.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut outcome = self.outcome.lock();
         loop {
             match *outcome {
                 Some(Ok(())) => return Ok(()),
@@ -102,7 +104,7 @@ impl Ending {
                         "the transaction that this call shared with others failed",
                     ));
                 }
-                None => outcome = self.known.wait(outcome).unwrap_or_else(PoisonError::into_inner),
+                None => outcome = self.known.wait(outcome),
             }
         }
     }
@@ -134,25 +136,22 @@ struct Slot {
 pub(super) struct Writer {
     slot: Mutex<Slot>,
     waiting: AtomicUsize,
-    holder: i64,
+    store: i64,
     commits: AtomicU64,
     writes: AtomicU64,
-    /// Whether this store may hold pins.
-    pub(super) holds_pins: AtomicBool,
     /// Goes after the connection.
     _file: Arc<StoreFile>,
 }
 
 impl Writer {
-    pub(super) fn new(connection: Connection, file: Arc<StoreFile>, holder: i64) -> Self {
+    pub(super) fn new(connection: Connection, file: Arc<StoreFile>, store: i64) -> Self {
         let slot = Slot { connection, open: None, turns: Turns::default() };
         Self {
             slot: Mutex::new(slot),
             waiting: AtomicUsize::new(0),
-            holder,
+            store,
             commits: AtomicU64::new(0),
             writes: AtomicU64::new(0),
-            holds_pins: AtomicBool::new(false),
             _file: file,
         }
     }
@@ -167,7 +166,7 @@ impl Writer {
     }
 
     fn lock(&self) -> MutexGuard<'_, Slot> {
-        self.slot.lock().unwrap_or_else(PoisonError::into_inner)
+        self.slot.lock()
     }
 
     /// Runs `step` in a transaction, which others may let begin until `deadline`, and returns when it is
@@ -180,8 +179,29 @@ impl Writer {
         step: impl FnOnce(&Transaction<'_>) -> std::result::Result<T, Failure>,
     ) -> Result<std::result::Result<T, Error>> {
         self.waiting.fetch_add(1, Ordering::SeqCst);
-        let mut slot = self.lock();
+        let slot = self.lock();
         self.waiting.fetch_sub(1, Ordering::SeqCst);
+        self.run_in(slot, backoff, deadline, step)
+    }
+
+    /// The same, unless somebody in this process or another writes just now: then `None`.
+    pub(super) fn try_run<T>(
+        &self,
+        backoff: &Backoff,
+        step: impl FnOnce(&Transaction<'_>) -> std::result::Result<T, Failure>,
+    ) -> Option<Result<std::result::Result<T, Error>>> {
+        let slot = self.slot.try_lock()?;
+        // One that is open is another's, whose commit this call would have to wait for.
+        slot.open.is_none().then(|| self.run_in(slot, backoff, Instant::now(), step))
+    }
+
+    fn run_in<T>(
+        &self,
+        mut slot: MutexGuard<'_, Slot>,
+        backoff: &Backoff,
+        deadline: Instant,
+        step: impl FnOnce(&Transaction<'_>) -> std::result::Result<T, Failure>,
+    ) -> Result<std::result::Result<T, Error>> {
         slot.begin(backoff, deadline)?;
         let (stepped, wrote) = {
             let transaction =
@@ -229,6 +249,14 @@ impl Writer {
         slot.commit()
     }
 
+    /// Lets this connection copy the log when it closes, if it is the last of all.
+    pub(super) fn copy_log_on_close(&self) {
+        self.outside(|connection| {
+            // It stays as it is if this fails: the next opener reads it.
+            let _ = connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, false);
+        });
+    }
+
     /// Runs `work` on the connection, outside every transaction of this process.
     pub(super) fn outside<T>(&self, work: impl FnOnce(&Connection) -> T) -> T {
         loop {
@@ -238,7 +266,7 @@ impl Writer {
             }
             drop(slot);
             // Whoever waits for the transaction that is open will end it.
-            std::thread::yield_now();
+            thread::yield_now();
         }
     }
 }

@@ -1,0 +1,419 @@
+//! Pins in the file are leases: each holder has a row for each session that it pins, and renews it while it is open.
+//! What a process that was killed left behind lapses, and the session's idle time begins at that instant. A handle
+//! that is closed is no longer renewed from that moment on, and the worker removes its rows soon after; until then
+//! this process does not count them.
+
+#![forbid(unsafe_code)]
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use rusqlite::Connection;
+
+use super::super::{HeldPins, Holder, Row as _, SessionRow, SessionTable, corrupt_row};
+use super::Shared;
+use super::columns::select;
+use super::failure::Failure;
+use super::row::{HEAD_COLUMNS, Reader, SEQUENCE_BITS, SqlRow, Unreadable};
+use super::table::{SqlTable, Stored, system_ms};
+use super::writer::Transaction;
+use crate::clock::Now;
+use crate::error::Result;
+use crate::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use crate::sync::{Mutex, MutexGuard};
+
+/// How long a pin holds when its holder does not renew it.
+const LEASE_MS: i64 = 30_000;
+/// Rows of one ended holder that are removed in one transaction.
+const MOST_AT_ONCE: usize = 256;
+/// How soon what failed is tried again.
+const RETRY: Duration = Duration::from_millis(500);
+
+const PIN: &str = "INSERT INTO session_pins (session, holder, pins, lease_until) VALUES (?1, ?2, 1, ?3) \
+     ON CONFLICT (session, holder) DO UPDATE SET pins = pins + 1, lease_until = excluded.lease_until";
+const UNPIN: &str = "UPDATE session_pins SET pins = pins - 1 WHERE session = ?1 AND holder = ?2 AND pins > 1";
+const UNPIN_LAST: &str = "DELETE FROM session_pins WHERE session = ?1 AND holder = ?2";
+const DROP_LAPSED: &str = "DELETE FROM session_pins WHERE session = ?1 AND lease_until <= ?2";
+const COUNT: &str = "SELECT coalesce(sum(pins), 0) FROM session_pins WHERE session = ?1 AND lease_until > ?2";
+const WRITE_COUNT: &str =
+    "UPDATE sessions SET pins = ?2, unpinned_at = ?3, expires_at = ?4 WHERE sequence = ?1";
+const RENEW: &str = "UPDATE session_pins SET lease_until = ?2 WHERE holder = ?1 AND lease_until > ?3";
+const PIN_AGAIN: &str = "INSERT INTO session_pins (session, holder, pins, lease_until) VALUES (?1, ?2, ?3, ?4) \
+     ON CONFLICT (session, holder) DO UPDATE SET lease_until = excluded.lease_until";
+const OF_HOLDER: &str = "SELECT session FROM session_pins WHERE holder = ?1 LIMIT ?2";
+const OF_SESSION: &str = "SELECT holder, pins FROM session_pins WHERE session = ?1 AND lease_until > ?2";
+/// Sessions of a name on which a lease lapsed: `?1` the first sequence number of the name, `?3` the first of
+/// the next, `?2` the system's time, `?4` at most.
+const LAPSED: &str = "WHERE t.sequence IN (SELECT DISTINCT session FROM session_pins WHERE lease_until <= ?2 \
+     AND session >= ?1 AND session < ?3 LIMIT ?4)";
+const BY_SEQUENCE: &str = "WHERE t.sequence = ?1 AND ?2 IS NOT NULL";
+
+/// Pins whose leases run, as a column of a session.
+pub(super) const LIVE_PINS: &str = "CASE WHEN t.pins > 0 THEN (SELECT coalesce(sum(p.pins), 0) \
+     FROM session_pins p WHERE p.session = t.sequence AND p.lease_until > ?2) END";
+/// How long ago the last lease lapsed, as a column of a session.
+pub(super) const MS_SINCE_LAPSE: &str = "CASE WHEN t.pins > 0 THEN (SELECT ?2 - max(p.lease_until) \
+     FROM session_pins p WHERE p.session = t.sequence) END";
+
+/// The holders of this open store.
+#[derive(Debug, Default)]
+pub(super) struct Pins {
+    state: Mutex<State>,
+    /// Whether rows of an ended holder may still be in the file.
+    has_ended: AtomicBool,
+    opened: AtomicI64,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// By open holder: how many pins it has on which session, by sequence number.
+    held: HashMap<Holder, HashMap<i64, u32>>,
+    ended: Vec<Ended>,
+    renewed: Option<Instant>,
+}
+
+/// A holder that ended and whose rows are to be removed.
+#[derive(Clone, Copy, Debug)]
+struct Ended {
+    holder: Holder,
+    /// When, by the store's clock: idle time begins then.
+    tick_ns: i64,
+    /// Its leases lapse by then, removed or not.
+    lapses: Instant,
+}
+
+impl Pins {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock()
+    }
+
+    /// How long a pin holds without renewal.
+    #[cfg(not(feature = "fault-injection"))]
+    const fn lease_ms() -> i64 {
+        LEASE_MS
+    }
+
+    /// The same; a test may shorten it, so that it need not wait.
+    #[cfg(feature = "fault-injection")]
+    fn lease_ms() -> i64 {
+        let chosen = std::env::var("TASKHOLD_TEST_PIN_LEASE_MS").ok();
+        chosen.and_then(|ms| ms.parse().ok()).unwrap_or(LEASE_MS)
+    }
+
+    fn renew_every() -> Duration {
+        Duration::from_millis(Self::lease_ms().unsigned_abs() / 4)
+    }
+
+    fn add(&self, holder: Holder, session: i64) {
+        let mut state = self.lock();
+        // One that ended meanwhile has nothing renewed.
+        if let Some(sessions) = state.held.get_mut(&holder) {
+            *sessions.entry(session).or_default() += 1;
+        }
+    }
+
+    fn remove(&self, holder: Holder, session: i64) {
+        let mut state = self.lock();
+        let Some(sessions) = state.held.get_mut(&holder) else { return };
+        if let Some(count) = sessions.get_mut(&session) {
+            *count -= 1;
+            if *count == 0 {
+                sessions.remove(&session);
+            }
+        }
+    }
+
+    /// Whether something is left for the worker.
+    fn end(&self, holder: Holder, tick_ns: i64) -> bool {
+        let mut state = self.lock();
+        let had_pins = state.held.remove(&holder).is_some_and(|sessions| !sessions.is_empty());
+        if had_pins {
+            let lapses = Instant::now() + Duration::from_millis(Self::lease_ms().unsigned_abs());
+            state.ended.push(Ended { holder, tick_ns, lapses });
+            self.has_ended.store(true, Ordering::SeqCst);
+        }
+        had_pins
+    }
+
+    fn ended(&self) -> Vec<Ended> {
+        if self.has_ended.load(Ordering::SeqCst) { self.lock().ended.clone() } else { Vec::new() }
+    }
+
+    fn forget_ended(&self, done: &[Holder]) {
+        let mut state = self.lock();
+        state.ended.retain(|ended| !done.contains(&ended.holder));
+        self.has_ended.store(!state.ended.is_empty(), Ordering::SeqCst);
+    }
+}
+
+/// Leaves out of a session's pins those of holders that ended here, whose rows are still to be removed.
+pub(super) fn leave_out_ended(
+    row: &mut SessionRow,
+    sequence: i64,
+    shared: &Shared,
+    connection: &Connection,
+) -> rusqlite::Result<()> {
+    let ended = if row.pins > 0 { shared.pins.ended() } else { Vec::new() };
+    if ended.is_empty() {
+        return Ok(());
+    }
+    let mut statement = connection.prepare_cached(OF_SESSION)?;
+    let mut rows = statement.query((sequence, system_ms()))?;
+    while let Some(columns) = rows.next()? {
+        let holder = Holder(columns.get(0)?);
+        if let Some(ended) = ended.iter().find(|ended| ended.holder == holder) {
+            *row = row.unpinned(columns.get(1)?, ended.tick_ns);
+        }
+    }
+    Ok(())
+}
+
+/// The worker's turn: removes what ended holders left, and renews leases. Says when to come back.
+pub(super) fn turn(shared: &Arc<Shared>) -> Option<Duration> {
+    let is_left = remove_ended(shared);
+    let (holds_any, renewed) = {
+        let state = shared.pins.lock();
+        (state.held.values().any(|sessions| !sessions.is_empty()), state.renewed)
+    };
+    let mut next = is_left.then_some(RETRY);
+    if holds_any {
+        let every = Pins::renew_every();
+        let age = renewed.map_or(Duration::ZERO, |renewed| renewed.elapsed());
+        if renewed.is_none() {
+            // The first pin was taken just now.
+            shared.pins.lock().renewed = Some(Instant::now());
+        }
+        let rest = match every.checked_sub(age).filter(|rest| !rest.is_zero()) {
+            Some(rest) => rest,
+            None if renew(shared).is_ok() => every,
+            None => RETRY.min(every),
+        };
+        next = Some(next.map_or(rest, |next| next.min(rest)));
+    } else {
+        shared.pins.lock().renewed = None;
+    }
+    next
+}
+
+/// The store is closed: nothing is held any more. What cannot be removed now lapses.
+pub(super) fn end_all(shared: &Arc<Shared>) {
+    let tick_ns = shared.now().tick_ns;
+    let holders: Vec<Holder> = shared.pins.lock().held.keys().copied().collect();
+    for holder in holders {
+        shared.pins.end(holder, tick_ns);
+    }
+    remove_ended(shared);
+}
+
+/// Removes the rows of ended holders, a bounded number in each transaction. True when some are left.
+fn remove_ended(shared: &Arc<Shared>) -> bool {
+    for ended in shared.pins.ended() {
+        loop {
+            let removed = shared.write(|transaction| Ok(let_go(transaction, shared, ended, MOST_AT_ONCE)?));
+            match removed {
+                Ok(Ok(MOST_AT_ONCE)) => {}
+                Ok(Ok(_)) => break shared.pins.forget_ended(&[ended.holder]),
+                _ if ended.lapses <= Instant::now() => break shared.pins.forget_ended(&[ended.holder]),
+                _ => return true,
+            }
+        }
+    }
+    false
+}
+
+/// Removes up to `most` rows of an ended holder and says how many.
+fn let_go(
+    transaction: &Transaction<'_>,
+    shared: &Shared,
+    ended: Ended,
+    most: usize,
+) -> rusqlite::Result<usize> {
+    let values = (ended.holder.0, i64::try_from(most).unwrap_or(i64::MAX));
+    let sessions = transaction.query_all(OF_HOLDER, values, |columns| columns.get::<_, i64>(0))?;
+    for &number in &sessions {
+        let row = session(transaction, shared, number, shared.now())?;
+        transaction.execute(UNPIN_LAST, (number, ended.holder.0))?;
+        if let Some(row) = row {
+            recount(transaction, shared, number, row, Some(ended.tick_ns))?;
+        }
+    }
+    Ok(sessions.len())
+}
+
+/// Puts the leases of this store's pins further off. Those that lapsed meanwhile, because this process was suspended,
+/// are taken again if their session is still there.
+pub(super) fn renew(shared: &Arc<Shared>) -> Result<()> {
+    let begun = Instant::now();
+    shared.write(|transaction| {
+        let held = shared.pins.lock().held.clone();
+        let (now, system_ms, mut gone) = (shared.now(), system_ms(), Vec::new());
+        let lease_until = system_ms + Pins::lease_ms();
+        for (holder, sessions) in held.iter().filter(|(_, sessions)| !sessions.is_empty()) {
+            if transaction.execute(RENEW, (holder.0, lease_until, system_ms))? >= sessions.len() {
+                continue;
+            }
+            for (&number, &count) in sessions {
+                let is_alive = |row: &SessionRow| row.expires_at().is_none_or(|end| end > now.tick_ns);
+                let Some(row) = session(transaction, shared, number, now)?.filter(is_alive) else {
+                    gone.push((*holder, number));
+                    continue;
+                };
+                transaction.execute(PIN_AGAIN, (number, holder.0, count, lease_until))?;
+                recount(transaction, shared, number, row, None)?;
+            }
+        }
+        let mut state = shared.pins.lock();
+        for (holder, session) in gone {
+            // A number is never given to another session.
+            state.held.get_mut(&holder).map(|sessions| sessions.remove(&session));
+        }
+        Ok(())
+    })??;
+    shared.pins.lock().renewed = Some(begun);
+    Ok(())
+}
+
+/// The session with this number as it is now, if it is there and can be read.
+fn session(
+    transaction: &Transaction<'_>,
+    shared: &Shared,
+    session: i64,
+    now: Now,
+) -> rusqlite::Result<Option<SessionRow>> {
+    let found = transaction.query(&select::<SessionRow>(BY_SEQUENCE), (session, system_ms()), |columns| {
+        Stored::<SessionRow>::read(columns, 0, shared, now)
+    })?;
+    Ok(found.flatten().and_then(|stored| stored.row.ok()))
+}
+
+/// Writes down what the pins of a session come to. `row` is the session as it was before they changed, `let_go_at`
+/// when one was let go, if that is how.
+fn recount(
+    transaction: &Transaction<'_>,
+    shared: &Shared,
+    session: i64,
+    mut row: SessionRow,
+    let_go_at: Option<i64>,
+) -> rusqlite::Result<()> {
+    let count: Option<i64> = transaction.query(COUNT, (session, system_ms()), |columns| columns.get(0))?;
+    row.pins = u32::try_from(count.unwrap_or(0)).unwrap_or(u32::MAX);
+    if row.pins == 0 && let_go_at.is_some() {
+        row.unpinned_tick_ns = let_go_at;
+    }
+    let ticks = shared.ticks;
+    let unpinned_at = row.unpinned_tick_ns.map(|tick| ticks.ms(tick));
+    let expires_at = row.expires_at().map(|deadline| ticks.deadline_ms(deadline));
+    transaction.execute(WRITE_COUNT, (session, row.pins, unpinned_at, expires_at)).map(drop)
+}
+
+/// Writes down for sessions of a table that leases lapsed or that their holder ended, up to `most` of each. Says for
+/// how many.
+pub(super) fn settle(
+    table: &SqlTable<SessionRow>,
+    transaction: &Transaction<'_>,
+    now: Now,
+    most: usize,
+) -> rusqlite::Result<usize> {
+    let (shared, system_ms) = (&table.shared, system_ms());
+    let at_most = i64::try_from(most).unwrap_or(i64::MAX);
+    let values = (table.name << SEQUENCE_BITS, system_ms, (table.name + 1) << SEQUENCE_BITS, at_most);
+    let lapsed = transaction.query_all(&select::<SessionRow>(LAPSED), values, |columns| {
+        let row = SessionRow::read(&mut Reader::new(columns, HEAD_COLUMNS), shared.ticks, now.tick_ns);
+        Ok((columns.get::<_, i64>(0)?, row))
+    })?;
+    let mut settled = lapsed.len();
+    for (session, row) in lapsed {
+        transaction.execute(DROP_LAPSED, (session, system_ms))?;
+        // What is left are the pins of others, and when the last of all lapsed.
+        if let Ok(row) = row {
+            let lapsed_at = row.unpinned_tick_ns.filter(|_| row.pins == 0);
+            recount(transaction, shared, session, row, lapsed_at)?;
+        }
+    }
+    for ended in shared.pins.ended() {
+        settled += let_go(transaction, shared, ended, most.saturating_sub(settled))?;
+    }
+    Ok(settled)
+}
+
+impl SqlTable<SessionRow> {
+    /// The session with this id that is alive, and its sequence number.
+    fn live(
+        &self,
+        transaction: &Transaction<'_>,
+        id: &str,
+    ) -> std::result::Result<Option<(i64, SessionRow)>, Failure> {
+        let now = self.shared.now();
+        let found = transaction.query(&self.statements.select, (self.name, system_ms(), id), |columns| {
+            Stored::<SessionRow>::read(columns, 0, &self.shared, now)
+        })?;
+        let Some(mut stored) = found.flatten() else { return Ok(None) };
+        stored.correct(&self.shared, transaction.connection())?;
+        if stored.is_expired(now, now.wall_ms) {
+            return Ok(None);
+        }
+        let row = stored.row.map_err(|Unreadable| Failure::Refused(corrupt_row()))?;
+        Ok(Some((stored.head.sequence, row)))
+    }
+}
+
+impl SessionTable for SqlTable<SessionRow> {
+    fn open_holder(&self) -> Holder {
+        let pins = &self.shared.pins;
+        // Random enough: stores begin at numbers that are far apart.
+        let holder = Holder(self.shared.number.wrapping_add(pins.opened.fetch_add(1, Ordering::Relaxed)));
+        pins.lock().held.insert(holder, HashMap::new());
+        holder
+    }
+
+    fn pin(&self, holder: Holder, id: &str) -> Result<Option<i64>> {
+        // What is held changes in the transaction, so that a renewal never meets one without the other.
+        let mut added = None;
+        let pinned = self.shared.write(|transaction| {
+            let Some((session, row)) = self.live(transaction, id)? else { return Ok(None) };
+            transaction.execute(PIN, (session, holder.0, system_ms() + Pins::lease_ms()))?;
+            let instance = row.instance;
+            recount(transaction, &self.shared, session, row, None)?;
+            self.shared.pins.add(holder, session);
+            added = Some(session);
+            Ok(Some(instance))
+        });
+        if pinned.is_err()
+            && let Some(session) = added
+        {
+            self.shared.pins.remove(holder, session);
+        }
+        self.shared.worker.call(&self.shared);
+        pinned?
+    }
+
+    fn unpin(&self, holder: Holder, id: &str, instance: i64) -> Result<bool> {
+        let mut removed = None;
+        let unpinned = self.shared.write(|transaction| {
+            let live = self.live(transaction, id)?.filter(|(_, row)| row.instance == instance);
+            let Some((session, row)) = live else { return Ok(false) };
+            let values = (session, holder.0);
+            let was_held =
+                transaction.execute(UNPIN, values)? > 0 || transaction.execute(UNPIN_LAST, values)? > 0;
+            if was_held {
+                recount(transaction, &self.shared, session, row, Some(self.shared.now().tick_ns))?;
+            }
+            self.shared.pins.remove(holder, session);
+            removed = Some(session);
+            Ok(true)
+        });
+        if unpinned.is_err()
+            && let Some(session) = removed
+        {
+            self.shared.pins.add(holder, session);
+        }
+        unpinned?
+    }
+
+    fn close_holder(&self, holder: Holder, _held: Vec<HeldPins>) {
+        if self.shared.pins.end(holder, self.shared.now().tick_ns) {
+            self.shared.worker.call(&self.shared);
+        }
+    }
+}

@@ -1,0 +1,155 @@
+//! The one background thread of an open store. It runs while there is something to do beside the callers: looking
+//! for others' changes while somebody waits or listens, renewing leases, keeping the log short, and closing the file
+//! once the last handle is gone. Whoever has something for it makes that visible and then calls it; a panic in one
+//! turn ends that turn and no more.
+
+#![forbid(unsafe_code)]
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use rusqlite::Connection;
+
+use super::changes::PollState;
+use super::{Shared, pins};
+use crate::fault;
+use crate::sync::atomic::{AtomicU64, Ordering};
+use crate::sync::{Condvar, Mutex, thread};
+
+/// How long a turn that panicked is not tried again.
+const REST_AFTER_PANIC: Duration = Duration::from_millis(100);
+
+/// Something else that the worker does at its turns, such as waking claimers when work becomes due.
+pub(super) trait Chore: Send + Sync {
+    /// Does what is due and says when to be called again at the latest; `None`: not before somebody calls the
+    /// worker. `changed` says whether the file may have changed since the last turn. While the worker polls, for this
+    /// or for another reason, `connection` reads the file.
+    fn turn(&self, connection: Option<&Connection>, changed: bool) -> Option<Duration>;
+
+    /// Whether the file must be polled for it.
+    fn needs_polling(&self) -> bool;
+}
+
+/// The thread and what is asked of it.
+#[derive(Default)]
+pub(super) struct Worker {
+    state: Mutex<State>,
+    called: Condvar,
+    chores: Mutex<Vec<Weak<dyn Chore>>>,
+    panics: AtomicU64,
+}
+
+#[derive(Default)]
+struct State {
+    /// From when the thread is asked for until it has decided to end, under this lock.
+    is_running: bool,
+    /// Somebody has something for it since its last turn began.
+    is_called: bool,
+    /// The last handle is gone.
+    is_closing: bool,
+}
+
+impl Worker {
+    /// Adds to what is done at each turn, for as long as it lives.
+    #[allow(dead_code, reason = "for the claimers of queued work")]
+    pub(super) fn add_chore(&self, chore: Weak<dyn Chore>) {
+        super::super::add_listener(&mut self.chores.lock(), chore);
+    }
+
+    pub(super) fn chores(&self) -> Vec<Arc<dyn Chore>> {
+        self.chores.lock().iter().filter_map(Weak::upgrade).collect()
+    }
+
+    /// Makes sure that a turn begins from now on.
+    pub(super) fn call(&self, shared: &Arc<Shared>) {
+        let mut state = self.state.lock();
+        state.is_called = true;
+        self.start(&mut state, shared);
+    }
+
+    /// The last handle is gone: winds everything up, on the thread, so that whoever closed does not wait.
+    pub(super) fn close(&self, shared: &Arc<Shared>) {
+        let mut state = self.state.lock();
+        state.is_closing = true;
+        self.start(&mut state, shared);
+    }
+
+    fn start(&self, state: &mut State, shared: &Arc<Shared>) {
+        if state.is_running {
+            self.called.notify_one();
+            return;
+        }
+        let shared = Arc::clone(shared);
+        let thread = thread::Builder::new().name("taskhold-sqlite".to_owned());
+        // Without a thread, waiters still see this process's changes, and others' when their time is over; leases
+        // lapse. Whoever comes next tries again.
+        state.is_running = thread.spawn(move || run(shared)).is_ok();
+    }
+
+    /// Whether the thread runs.
+    pub(super) fn is_running(&self) -> bool {
+        self.state.lock().is_running
+    }
+
+    /// How many turns ended in a panic.
+    pub(super) fn panics(&self) -> u64 {
+        self.panics.load(Ordering::Relaxed)
+    }
+
+    /// After a turn: what comes next.
+    fn rest(&self, rest: Option<Duration>) -> Next {
+        let mut state = self.state.lock();
+        let is_wanted = |state: &State| state.is_called || state.is_closing;
+        if !is_wanted(&state) {
+            let Some(rest) = rest else {
+                state.is_running = false;
+                return Next::End;
+            };
+            state = self.called.wait_timeout_while(state, rest, |state| !is_wanted(state));
+        }
+        state.is_called = false;
+        if state.is_closing { Next::WindUp } else { Next::Turn }
+    }
+}
+
+enum Next {
+    Turn,
+    WindUp,
+    End,
+}
+
+fn run(shared: Arc<Shared>) {
+    let mut poll = PollState::default();
+    loop {
+        let turned = catch_unwind(AssertUnwindSafe(|| turn(&shared, &mut poll)));
+        let rest = turned.unwrap_or_else(|_| {
+            shared.worker.panics.fetch_add(1, Ordering::Relaxed);
+            poll = PollState::default();
+            Some(REST_AFTER_PANIC)
+        });
+        match shared.worker.rest(rest) {
+            Next::Turn => {}
+            Next::WindUp => break,
+            Next::End => return,
+        }
+    }
+    let _ = catch_unwind(AssertUnwindSafe(|| {
+        pins::end_all(&shared);
+        shared.changes.stop_listening(&shared);
+    }));
+    drop(poll);
+    if shared.file.guard().may_copy_log() {
+        // The last connection that closes copies the log into the file and removes it.
+        shared.writer.copy_log_on_close();
+    }
+    drop(shared);
+}
+
+/// One look at everything. Gives the time until the next, or `None` when nothing is left to do.
+fn turn(shared: &Arc<Shared>, poll: &mut PollState) -> Option<Duration> {
+    fault::point("sqlite_worker");
+    let chores = shared.worker.chores();
+    let polled = shared.changes.turn(shared, poll, &chores);
+    [polled, pins::turn(shared), shared.log.turn(shared)].into_iter().flatten().min()
+}
