@@ -110,6 +110,7 @@ fn a_child_has_locks_of_its_own() {
     let mut ids = [[0; 36]; 2];
     from_child.read_exact(&mut ids[0]).unwrap();
     parent.close();
+    folder.wait_until_closed_here("agents.db");
     assert!(folder.path.join("agents.db-wal").exists(), "the parent took the log away under the child");
     to_child.write_all(&[1]).unwrap();
     from_child.read_exact(&mut ids[1]).unwrap();

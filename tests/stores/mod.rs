@@ -24,19 +24,21 @@ impl Folder {
         Self { path }
     }
 
-    /// Waits until the store in `file`, whose handles are closed, has copied its log and closed the file, which a
-    /// thread of its own does.
+    /// Waits until the store in `file`, whose handles are closed and which nobody else has open, has copied its log and
+    /// closed the file, which a thread of its own does.
     pub fn wait_until_closed(&self, file: &str) {
-        let (path, log) = (self.path.join(file), self.path.join(format!("{file}-wal")));
-        let is_open = || {
+        self.wait_until_closed_here(file);
+        let log = self.path.join(format!("{file}-wal"));
+        wait_while(|| log.exists());
+    }
+
+    /// Waits until this process has closed the file.
+    pub fn wait_until_closed_here(&self, file: &str) {
+        let path = self.path.join(file);
+        wait_while(|| {
             let open = std::fs::read_dir("/proc/self/fd").into_iter().flatten().flatten();
             open.flat_map(|entry| std::fs::read_link(entry.path())).any(|target| target == path)
-        };
-        let begun = Instant::now();
-        while log.exists() || is_open() {
-            assert!(begun.elapsed() < Duration::from_secs(30), "the file stays open");
-            std::thread::sleep(Duration::from_millis(1));
-        }
+        });
     }
 
     /// The URL of a store in this folder.
@@ -48,6 +50,14 @@ impl Folder {
 impl Drop for Folder {
     fn drop(&mut self) {
         let _ = std::fs::remove_dir_all(&self.path);
+    }
+}
+
+fn wait_while(is_open: impl Fn() -> bool) {
+    let begun = Instant::now();
+    while is_open() {
+        assert!(begun.elapsed() < Duration::from_secs(30), "the file stays open");
+        std::thread::sleep(Duration::from_millis(1));
     }
 }
 
