@@ -124,9 +124,10 @@ fn unpins_after_the_leases_lapsed_let_go() {
 
 #[test]
 fn a_limit_is_exact_though_many_leases_lapsed() {
+    const LONG: &str = r#"{"idleTimeoutMs": 600000, "initializationTimeoutMs": 0}"#;
     let world = World::new();
-    let holder = world.sessions();
-    let limit = r#"{"idleTimeoutMs": 1000, "initializationTimeoutMs": 0, "concurrentSessionLimit": 200}"#;
+    let holder = SessionStore::open(&world.store, Some(LONG)).unwrap();
+    let limit = r#"{"idleTimeoutMs": 600000, "initializationTimeoutMs": 0, "concurrentSessionLimit": 200}"#;
     let limited = SessionStore::open(&world.store, Some(limit)).unwrap();
     for n in 0..200 {
         create(&limited, &format!("{n}"));

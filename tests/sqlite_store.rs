@@ -497,6 +497,7 @@ fn a_file_that_cannot_be_written_is_refused() {
     let folder = Folder::new();
     let disk = SmallDisk::mount(&folder.path, "size=8m");
     drop(open(&folder));
+    folder.wait_until_closed("agents.db");
     let allow = |mode| std::fs::set_permissions(&folder.path, PermissionsExt::from_mode(mode)).unwrap();
     if let Some(disk) = &disk {
         let remount =
