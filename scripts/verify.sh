@@ -150,5 +150,8 @@ for check in ${*:-$all}; do
     esac >>"$summary"
 done
 echo
+case " ${*:-$all} " in
+*' sqlite '*) sed -n '/^queued work in all:/,+2p' "$logs/sqlite.log" ;;
+esac
 cat "$summary"
 exit $((failures > 0))

@@ -5,6 +5,7 @@ use std::io::{BufRead as _, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::thread;
+use std::time::Duration;
 
 use serde_json::Value;
 use taskhold::a2a::StateProvider;
@@ -25,30 +26,68 @@ fn open(file: &Path) -> Store {
     Store::open(Some(&format!("sqlite:{}", file.display())), Some(OPTIONS), Clock::System).unwrap()
 }
 
-fn start(file: &Path, number: u64, operations: u64) -> Child {
+/// Starts a process that plays `role`.
+pub fn start(role: &str, file: &Path, number: u64, operations: u64) -> Child {
     Command::new(std::env::current_exe().unwrap())
-        .args(["worker".as_ref(), file.as_os_str()])
+        .args([role.as_ref(), file.as_os_str()])
         .args([number.to_string(), operations.to_string()])
         .stdout(Stdio::piped())
         .spawn()
         .unwrap()
 }
 
-/// What a process said until it ended, or was killed after so many lines.
-fn listen(mut child: Child, lines_to_live: Option<usize>) -> Vec<String> {
-    let mut said = Vec::new();
+/// What becomes of a process.
+#[derive(Clone, Debug)]
+pub enum Fate {
+    Lives,
+    /// It is killed after so many lines.
+    Killed(usize),
+    /// It stands still for a time when it has just claimed a task, so often and after at least so many lines each.
+    Stopped(usize, usize, Duration),
+}
+
+/// What a process said until it ended, and what befell it.
+pub struct Heard {
+    pub lines: Vec<String>,
+    pub was_killed: bool,
+    pub stops: usize,
+}
+
+fn signal(child: &Child, signal: libc::c_int) {
+    // SAFETY: the child was not waited for, so that its number is nobody else's.
+    assert_eq!(unsafe { libc::kill(child.id().try_into().unwrap(), signal) }, 0);
+}
+
+/// Listens to a process until it ends, and lets its fate befall it.
+pub fn listen(mut child: Child, fate: &Fate) -> Heard {
+    let mut heard = Heard { lines: Vec::new(), was_killed: false, stops: 0 };
     for line in BufReader::new(child.stdout.take().unwrap()).lines() {
-        said.push(line.unwrap());
-        if Some(said.len()) == lines_to_live {
-            child.kill().unwrap();
+        heard.lines.push(line.unwrap());
+        let count = heard.lines.len();
+        match fate {
+            Fate::Killed(lines) if *lines == count => {
+                child.kill().unwrap();
+                heard.was_killed = true;
+            }
+            Fate::Stopped(times, lines, pause)
+                if heard.stops < *times
+                    && count > lines * (heard.stops + 1)
+                    && heard.lines[count - 1].starts_with("claimed ") =>
+            {
+                signal(&child, libc::SIGSTOP);
+                heard.stops += 1;
+                thread::sleep(*pause);
+                signal(&child, libc::SIGCONT);
+            }
+            _ => {}
         }
     }
     let ended = child.wait().unwrap();
-    assert!(lines_to_live.is_some() || ended.success(), "a process that was not killed failed");
-    if lines_to_live.is_none() {
-        assert_eq!(said.last().map(String::as_str), Some("done"));
+    assert!(heard.was_killed || ended.success(), "a process that was not killed failed");
+    if !heard.was_killed {
+        assert_eq!(heard.lines.last().map(String::as_str), Some("done"));
     }
-    said
+    heard
 }
 
 /// Of a file that is not there yet or, in every other round, is empty.
@@ -58,9 +97,9 @@ pub fn sixteen_open_a_new_file(round: u64) {
     if round % 2 == 1 {
         std::fs::write(&file, "").unwrap();
     }
-    let children: Vec<Child> = (0..16).map(|number| start(&file, number, 0)).collect();
+    let children: Vec<Child> = (0..16).map(|number| start("worker", &file, number, 0)).collect();
     for child in children {
-        assert_eq!(listen(child, None), ["opened", "done"]);
+        assert_eq!(listen(child, &Fate::Lives).lines, ["opened", "done"]);
     }
     check(&open(&file));
 }
@@ -97,21 +136,25 @@ pub fn round(round: u64, processes: u64) -> String {
     let mut numbers = Numbers(0xdead_beef ^ (round + 1) << 20);
     let operations = 240 / processes + 40;
     // Every other process is killed after a random number of lines, and another takes its place.
-    let lives: Vec<Option<usize>> = (0..processes)
-        .map(|at| (at % 2 == 0).then(|| usize::try_from(1 + numbers.below(operations / 2)).unwrap()))
+    let fates: Vec<Fate> = (0..processes)
+        .map(|at| match at % 2 {
+            0 => Fate::Killed(usize::try_from(1 + numbers.below(operations / 2)).unwrap()),
+            _ => Fate::Lives,
+        })
         .collect();
-    let killed = lives.iter().flatten().count();
+    let killed = fates.iter().filter(|fate| matches!(fate, Fate::Killed(_))).count();
     let said: Vec<String> = thread::scope(|scope| {
         let file = &file;
-        let listeners: Vec<_> = lives
+        let listeners: Vec<_> = fates
             .iter()
             .enumerate()
-            .map(|(at, &life)| {
+            .map(|(at, fate)| {
                 scope.spawn(move || {
                     let number = round * 1000 + at as u64;
-                    let mut said = listen(start(file, number, operations), life);
-                    if life.is_some() {
-                        said.extend(listen(start(file, number + 500, operations / 2), None));
+                    let mut said = listen(start("worker", file, number, operations), fate).lines;
+                    if matches!(fate, Fate::Killed(_)) {
+                        let other = start("worker", file, number + 500, operations / 2);
+                        said.extend(listen(other, &Fate::Lives).lines);
                     }
                     said
                 })
@@ -191,7 +234,7 @@ fn audit(file: &Path, said: &[String]) {
 }
 
 /// The file is sound, every record can be read, and the counts are right.
-fn check(store: &Store) {
+pub fn check(store: &Store) {
     let findings = store.check().unwrap();
     assert!(findings.as_str().contains(r#""ok":true"#), "{}", findings.as_str());
 }

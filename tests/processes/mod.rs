@@ -1,6 +1,8 @@
 //! The parts of the test of many processes.
 
 pub mod audit;
+pub mod queue_audit;
+pub mod queue_worker;
 pub mod worker;
 
 /// Tasks that every process tries to end, and takes responses from.
@@ -9,6 +11,12 @@ pub const CONTESTED: usize = 24;
 pub const SHARED: usize = 6;
 /// The limit of the manager that is too small for all.
 pub const LIMIT: usize = 30;
+/// The queues of the workers, in their order of preference.
+pub const QUEUES: [&str; 2] = ["urgent", "reports"];
+/// Of one claim or renewal: shorter than a process may stand still.
+pub const LEASE_MS: u64 = 60;
+/// Operations that every process may begin.
+pub const OPERATIONS: u64 = 24;
 /// Short waits of a reader for others are normal; none is refused.
 pub const OPTIONS: &str = r#"{"durability": "normal", "busyTimeoutMs": 20000}"#;
 

@@ -23,7 +23,7 @@ struct Worker {
 }
 
 /// One write, so that a line is said whole or not at all.
-fn say(line: &str) {
+pub fn say(line: &str) {
     let mut out = std::io::stdout().lock();
     out.write_all(format!("{line}\n").as_bytes()).unwrap();
     out.flush().unwrap();
@@ -58,7 +58,7 @@ pub fn run(file: &Path, number: u64, operations: u64) {
 }
 
 /// What the call gave, or nothing when a rule refused it. A storage that fails is a failure of the test.
-fn allowed<T>(outcome: Result<T, Error>, refusals: &[Status]) -> Option<T> {
+pub fn allowed<T>(outcome: Result<T, Error>, refusals: &[Status]) -> Option<T> {
     match outcome {
         Ok(value) => Some(value),
         Err(error) if refusals.contains(&error.status()) => None,
@@ -66,12 +66,12 @@ fn allowed<T>(outcome: Result<T, Error>, refusals: &[Status]) -> Option<T> {
     }
 }
 
-fn json(text: &str) -> Value {
+pub fn parsed(text: &str) -> Value {
     serde_json::from_str(text).unwrap()
 }
 
-fn task_id(record: &str) -> String {
-    json(record)["task"]["taskId"].as_str().unwrap().to_owned()
+pub fn task_id(record: &str) -> String {
+    parsed(record)["task"]["taskId"].as_str().unwrap().to_owned()
 }
 
 pub const CREATION: &str = r#"{"endpoint": "/mcp", "origin": {"tool": "t", "arguments": [1.50, "\u00e9"]}}"#;
@@ -115,13 +115,13 @@ impl Worker {
     /// Where the tasks that all share are written down: in an A2A task each.
     fn known_task(&self, at: &str) -> String {
         let (text, _) = self.provider.get_task(None, &format!("known-{at}"), None).unwrap().unwrap();
-        json(text.as_str())["metadata"]["task"].as_str().unwrap().to_owned()
+        parsed(text.as_str())["metadata"]["task"].as_str().unwrap().to_owned()
     }
 
     fn replace(&mut self) {
         let id = format!("session-{}", self.numbers.below(SHARED as u64));
         let old = self.sessions.find_by_session_id(&id).unwrap().unwrap();
-        let mut new = json(old.as_str());
+        let mut new = parsed(old.as_str());
         let version = new["version"].as_u64().unwrap() + 1;
         new["version"] = version.into();
         if allowed(self.sessions.replace(old.as_str(), &new.to_string()), &[]).unwrap() {
@@ -142,9 +142,9 @@ impl Worker {
 
     fn look(&mut self) {
         let page = self.provider.list_tasks(None, Some(r#"{"pageSize": 20}"#)).unwrap();
-        assert!(json(page.as_str())["totalSize"].as_u64().unwrap() >= (CONTESTED + SHARED) as u64);
+        assert!(parsed(page.as_str())["totalSize"].as_u64().unwrap() >= (CONTESTED + SHARED) as u64);
         let page = self.tasks.list_tasks(Some(r#"{"pageSize": 20}"#)).unwrap();
-        assert_eq!(json(page.as_str())["corrupt"], json("[]"));
+        assert_eq!(parsed(page.as_str())["corrupt"], parsed("[]"));
     }
 
     /// A task from its creation to its end; nobody else knows it.
