@@ -40,6 +40,7 @@ class SessionStoreCalls(StoreClient):
             default: what is asked for a value that JSON does not have, as by :func:`json.dumps`.
             **options: ``name`` ("default"; session stores with one name over one store share their sessions),
                 ``idle_timeout_ms`` (86400000; 0: never), ``concurrent_session_limit`` (8192; 0: none),
+                ``concurrent_session_limit_per_partition`` (0: none),
                 ``initialization_timeout_ms`` (60000; 0: off), ``keep_expired`` (0: how many expired sessions are
                 kept for :meth:`take_expired`).
 

@@ -323,6 +323,7 @@ class SessionStoreOptions(TypedDict, total=False):
     name: str | None
     idle_timeout_ms: Milliseconds | None
     concurrent_session_limit: int | None
+    concurrent_session_limit_per_partition: int | None
     initialization_timeout_ms: Milliseconds | None
     keep_expired: int | None
 
