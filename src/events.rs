@@ -68,6 +68,12 @@ pub trait RemoteNotifier: Send + Sync {
     fn publish(&self, kind: EventKind, id: &str) -> Result<()>;
 }
 
+/// Sees to what becomes due by time alone and is to be announced.
+pub trait Keeper: Send + Sync {
+    /// Does what is due and says how long until the next, if there is one.
+    fn keep(&self) -> Option<Duration>;
+}
+
 /// The announcements of one table.
 #[derive(Default)]
 pub struct Hub {
@@ -159,6 +165,7 @@ impl Hub {
             return Err(invalid("capacity", "the capacity is below the limit").with_limit(1));
         }
         let queue = Arc::new(EventQueue {
+            keeper: Mutex::new(None),
             capacity: usize::try_from(capacity).unwrap_or(usize::MAX),
             hears_saves,
             state: Mutex::default(),
@@ -222,6 +229,16 @@ impl Hub {
         self.wait_queues.lock().keys().cloned().collect()
     }
 
+    /// Lets those who wait for events look at the time again: something is due sooner than they know.
+    pub fn stir_queues(&self) {
+        if self.open_queues.load(Ordering::SeqCst) > 0 {
+            let queues = self.queues.read().clone();
+            for queue in queues.iter().filter_map(Weak::upgrade) {
+                queue.stir();
+            }
+        }
+    }
+
     /// How many threads wait here now, and how many queues are open.
     pub fn counts(&self) -> (usize, usize) {
         (self.waiting.load(Ordering::SeqCst), self.open_queues.load(Ordering::SeqCst))
@@ -230,6 +247,7 @@ impl Hub {
 
 impl Wake for Hub {
     fn wake_all(&self) {
+        self.stir_queues();
         if self.waiting.load(Ordering::SeqCst) > 0 {
             let queues: Vec<_> = self.wait_queues.lock().values().cloned().collect();
             for queue in queues {
@@ -284,6 +302,7 @@ impl Drop for Waiter<'_> {
 /// A bounded queue of events that coalesces by kind and task id. When it is full, one `lagged` event takes
 /// the place of all that are lost.
 pub struct EventQueue {
+    keeper: Mutex<Option<Weak<dyn Keeper>>>,
     capacity: usize,
     hears_saves: bool,
     state: Mutex<QueueState>,
@@ -296,6 +315,8 @@ struct QueueState {
     /// `None` stands for `lagged`.
     pending: VecDeque<Option<(EventKind, Arc<str>)>>,
     known: HashSet<(EventKind, Arc<str>)>,
+    /// Counts the calls of those who wait to look at the time again.
+    stirs: u64,
     lagged: bool,
     closed: bool,
     #[cfg(target_os = "linux")]
@@ -346,8 +367,11 @@ impl EventQueue {
     /// queue is closed meanwhile.
     pub fn next(&self, timeout: Option<Duration>) -> Result<Text> {
         let deadline = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
-        let mut state = self.state.lock();
         loop {
+            let stirs = self.state.lock().stirs;
+            let keeper = self.keeper.lock().as_ref().and_then(Weak::upgrade);
+            let again = keeper.and_then(|keeper| keeper.keep());
+            let mut state = self.state.lock();
             if state.closed {
                 return Err(Error::new(
                     Reason::ClosedWhileWaiting,
@@ -367,16 +391,29 @@ impl EventQueue {
                 }
                 return Ok(event_text(event.as_ref()));
             }
-            let Some(deadline) = deadline else {
-                state = self.arrived.wait(state);
-                continue;
-            };
-            let left = deadline.saturating_duration_since(Instant::now());
-            if left.is_zero() {
+            let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+            if left == Some(Duration::ZERO) {
                 return Err(Error::new(Reason::Timeout, "nothing happened within the time given"));
             }
-            state = self.arrived.wait_timeout(state, left);
+            if state.stirs != stirs {
+                continue;
+            }
+            // The result is not needed: whoever wakes looks again.
+            match [left, again].into_iter().flatten().min() {
+                Some(limit) => drop(self.arrived.wait_timeout(state, limit)),
+                None => drop(self.arrived.wait(state)),
+            }
         }
+    }
+
+    /// Lets `keeper` see to the time while somebody waits for the next event.
+    pub fn set_keeper(&self, keeper: Weak<dyn Keeper>) {
+        *self.keeper.lock() = Some(keeper);
+    }
+
+    fn stir(&self) {
+        self.state.lock().stirs += 1;
+        self.arrived.notify_all();
     }
 
     /// A descriptor that is readable while events are there, or once the queue is closed (Linux). It stays

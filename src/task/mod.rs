@@ -25,7 +25,7 @@ mod transitions;
 mod wait;
 mod work_arguments;
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use self::arguments::{Caller, RenderOptions};
@@ -34,6 +34,7 @@ use self::id::TaskId;
 pub(crate) use self::list::MAXIMUM_PAGE_SIZE;
 use self::options::{ManagerOptions, MarkingOptions, end_options};
 use self::render::Answer;
+use self::steps::Lapses;
 use self::subscribers::Subscribers;
 pub use self::subscribers::{Subscriber, Subscription};
 use self::transitions::{Ending, not_found};
@@ -84,6 +85,7 @@ pub struct TaskManager {
     table: Arc<dyn TaskTable>,
     options: ManagerOptions,
     subscribers: Arc<Subscribers>,
+    lapses: Arc<Lapses>,
     closed: AtomicBool,
 }
 
@@ -96,7 +98,13 @@ impl TaskManager {
         if options.maximum_retained_tasks_per_partition.is_some() {
             table.count_partitions()?;
         }
-        Ok(Self { table, options, subscribers: Arc::default(), closed: AtomicBool::new(false) })
+        Ok(Self::over(table, options))
+    }
+
+    fn over(table: Arc<dyn TaskTable>, options: ManagerOptions) -> Self {
+        let subscribers: Arc<Subscribers> = Arc::default();
+        let lapses = Arc::new(Lapses { table: Arc::clone(&table), subscribers: Arc::clone(&subscribers) });
+        Self { table, options, subscribers, lapses, closed: AtomicBool::new(false) }
     }
 
     /// Wakes everyone who waits through this manager with `CLOSED`.
@@ -232,7 +240,9 @@ impl TaskManager {
     /// `timeout` `None` waits for ever.
     pub fn wait_task(&self, task_id: &str, seen_revision: u64, timeout: Option<Duration>) -> Result<Text> {
         check_identifier(task_id, "task_id")?;
-        wait::wait_task(&*self.table, &self.closed, task_id, seen_revision, timeout)
+        let waited = wait::wait_task(&*self.table, &self.closed, task_id, seen_revision, timeout);
+        self.store_lapses();
+        waited
     }
 
     pub fn list_tasks(&self, params: Option<&str>) -> Result<Text> {
@@ -327,6 +337,9 @@ impl TaskManager {
     }
 
     pub fn open_events(&self, capacity: u32) -> Result<Arc<EventQueue>> {
-        self.table.hub().open_queue(capacity)
+        let queue = self.table.hub().open_queue(capacity)?;
+        let keeper: Weak<Lapses> = Arc::downgrade(&self.lapses);
+        queue.set_keeper(keeper);
+        Ok(queue)
     }
 }

@@ -114,7 +114,9 @@ impl Counter<TaskRow> for Claiming<'_> {
         let led = request.queues.iter().zip(leads).filter(|(_, leads)| **leads);
         let due = led.filter_map(|(queue, _)| table.next_due(queue));
         let lapse = table.next_lapse().filter(|_| leads.contains(&true));
-        Ok(Claim::Nothing(due.chain(lapse).map(|moment| timer(moment, now)).min()))
+        let looks = table.looks_every().filter(|_| leads.contains(&true));
+        let timers = due.chain(lapse).map(|moment| timer(moment, now));
+        Ok(Claim::Nothing(timers.chain(looks).min()))
     }
 
     fn needs_timer(&self, place: usize) -> bool {

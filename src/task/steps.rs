@@ -9,14 +9,15 @@ use std::time::Duration;
 use super::arguments::{self, Caller};
 use super::render::Answer;
 use super::responses::{Judgement, UpdateOutcome};
+use super::subscribers::Subscribers;
 use super::transitions::{Ending, Preconditions, not_found};
 use super::{Record, TaskManager, lapse, render, transitions};
 use crate::clock::Now;
 use crate::error::Result;
-use crate::events::EventKind;
+use crate::events::{EventKind, Keeper};
 use crate::fault;
 use crate::json::Value;
-use crate::store::{Change, TaskRow};
+use crate::store::{Change, TaskRow, TaskTable, timer};
 use crate::sync::atomic::Ordering;
 use crate::text::Text;
 
@@ -199,12 +200,26 @@ impl TaskManager {
         // One that comes before it has been told of.
         if self.table.next_lapse().is_some_and(|next| next.left(now) >= after) {
             self.table.claimers().remind(after);
+            self.table.hub().stir_queues();
         }
     }
 
-    /// Stores and announces a few lapses that ended their tasks. What fails here is left to the next call: every
-    /// answer is the same with and without.
+    /// Stores and announces a few lapses that ended their tasks.
     pub(super) fn store_lapses(&self) {
+        self.lapses.store();
+    }
+}
+
+/// Sees to the lapses that end tasks of one table.
+pub(super) struct Lapses {
+    pub(super) table: Arc<dyn TaskTable>,
+    pub(super) subscribers: Arc<Subscribers>,
+}
+
+impl Lapses {
+    /// Stores and announces a few. What fails here is left to the next call: every answer is the same with and
+    /// without.
+    fn store(&self) {
         for id in self.table.lapsed(LAPSES_PER_CALL).unwrap_or_default() {
             let mut ended = false;
             let stored = self.table.transact(&id, None, &mut |row, now| {
@@ -214,8 +229,17 @@ impl TaskManager {
             });
             if ended && stored.is_ok() {
                 self.table.work_counters().leases_lapsed.fetch_add(1, Ordering::Relaxed);
-                self.announce_changed(&id);
+                self.table.hub().announce(EventKind::Changed, &id);
+                self.subscribers.tell(&id);
             }
         }
+    }
+}
+
+impl Keeper for Lapses {
+    fn keep(&self) -> Option<Duration> {
+        self.store();
+        let now = self.table.now().ok()?;
+        self.table.next_lapse().map(|next| timer(next, now))
     }
 }

@@ -172,12 +172,8 @@ fn manager(mood: Mood, row: Option<TaskRow>) -> (TaskManager, Arc<Stub>) {
         claimers: Claimers::default(),
         counters: WorkCounters::default(),
     });
-    let manager = TaskManager {
-        table: Arc::clone(&table) as Arc<dyn TaskTable>,
-        options: ManagerOptions::parse(None, true).unwrap(),
-        subscribers: Arc::default(),
-        closed: AtomicBool::new(false),
-    };
+    let options = ManagerOptions::parse(None, true).unwrap();
+    let manager = TaskManager::over(Arc::clone(&table) as Arc<dyn TaskTable>, options);
     (manager, table)
 }
 

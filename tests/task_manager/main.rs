@@ -4,7 +4,10 @@ mod authorization;
 mod events;
 mod life;
 mod listing;
+mod queue;
 mod races;
 mod rpc;
+#[path = "../stores/mod.rs"]
+mod stores;
 mod support;
 mod waiting;

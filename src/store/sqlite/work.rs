@@ -4,6 +4,7 @@
 #![forbid(unsafe_code)]
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use rusqlite::{Connection, OptionalExtension as _};
 
@@ -23,6 +24,8 @@ use crate::sync::atomic::Ordering;
 
 /// Expired tasks at the front of queues that one claim removes.
 const SWEEP_PER_CLAIM: usize = 64;
+/// How often the first in each line looks for tasks. What another process makes claimable is to be seen within 25 ms.
+const LOOK_EVERY: Duration = Duration::from_millis(8);
 /// How long a look at the next lapse is good for: other processes may have stored an earlier one.
 const LOOK_FOR_LAPSES_EVERY_MS: i64 = 1000;
 
@@ -138,7 +141,12 @@ impl TaskTable for SqlTable<TaskRow> {
     }
 
     fn next_lapse(&self) -> Option<Moment> {
-        None
+        let wall_ms = self.look_for_lapses_at_ms.load(Ordering::Relaxed);
+        Some(Moment { wall_ms, tick_ns: self.shared.ticks.tick(wall_ms) })
+    }
+
+    fn looks_every(&self) -> Option<Duration> {
+        Some(LOOK_EVERY)
     }
 
     fn claimers(&self) -> &Claimers {
