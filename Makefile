@@ -41,16 +41,19 @@ VENV := build/python
 # The package as it lies in the tree, over the library in $(LIB).
 RUN_PYTHON := PYTHONPATH=$(CURDIR)/bindings/python/src
 
-.PHONY: help demo demo-python demo-java test test-python test-java lib install uninstall lint setup verify fuzz mutants interleavings miri abidiff deny clean
+.PHONY: help demo demo-c demo-python demo-java test test-python test-java lib install uninstall lint setup verify fuzz mutants interleavings miri abidiff deny clean
+.PHONY: conformance
 .PHONY: bench bench-python bench-java bench-peers bench-python-peers
 
 help:
-	@echo 'make demo         build the library and play examples/c: MCP tasks, sessions, A2A tasks, a kill and a restart'
+	@echo 'make demo         an MCP client and a server on the official Python SDK, which is killed and started again'
+	@echo 'make demo-c       play examples/c: MCP tasks, sessions, A2A tasks, a kill and a restart'
 	@echo 'make demo-python  play examples/python: a task, an MCP server with its client, and a worker'
 	@echo 'make demo-java    the same kind of conversation from Java'
 	@echo 'make test         every test: Rust, C, C++, Python, Java, documentation'
 	@echo 'make test-python  the Python ones alone'
 	@echo 'make test-java    the Java ones alone'
+	@echo 'make conformance  the protocol'"'"'s conformance suite against the Python servers of examples/python'
 	@echo 'make lib          $(LIB)/libtaskhold.so and libtaskhold.a; everything else takes them from there'
 	@echo 'make install      header, libraries, pkg-config file and CMake package: PREFIX=/usr/local LIBDIR=lib DESTDIR='
 	@echo 'make uninstall    takes them away again'
@@ -62,7 +65,18 @@ help:
 	@echo 'make setup        the Debian packages that all of this needs (a Rust toolchain is assumed); lib and install name them only'
 	@echo 'make clean        remove what was built'
 
-demo: lib $(DEMO)/conversation $(DEMO)/restart
+# A client on the official SDK, and a server that is killed and started again; the same SDK as in the tests.
+demo: lib $(DEMO)/python/installed
+	@$(RUN_PYTHON) $(DEMO)/python/bin/python examples/python/story.py
+
+$(DEMO)/python/installed: bindings/python/requirements-dev.txt
+	@scripts/require.sh $(PYTHON) python3-venv
+	@echo 'Installing the MCP SDK into $(DEMO)/python'
+	@$(PYTHON) -m venv --clear $(DEMO)/python
+	@$(DEMO)/python/bin/pip install --quiet --disable-pip-version-check $$(grep '^mcp==' $<)
+	@touch $@
+
+demo-c: lib $(DEMO)/conversation $(DEMO)/restart
 	@$(DEMO)/conversation examples/c/conversation.jsonl examples/c/sessions.jsonl examples/c/a2a.jsonl
 	@rm -f $(DEMO)/agents.db $(DEMO)/agents.db-wal $(DEMO)/agents.db-shm $(DEMO)/agents.db-journal
 	@$(DEMO)/restart sqlite:$(DEMO)/agents.db
@@ -70,7 +84,7 @@ demo: lib $(DEMO)/conversation $(DEMO)/restart
 demo-python: lib
 	@scripts/require.sh $(PYTHON)
 	@$(RUN_PYTHON) $(PYTHON) examples/python/quickstart.py
-	@$(RUN_PYTHON) $(PYTHON) examples/python/server.py --demo
+	@$(RUN_PYTHON) $(PYTHON) examples/python/own_server.py --demo
 	@$(RUN_PYTHON) $(PYTHON) examples/python/worker.py --demo
 
 # The binary depends on the library by name, so `lib` need not run first when only the program is wanted.
@@ -117,9 +131,10 @@ test: lib
 	@$(MAKE) --no-print-directory test-java
 	@echo 'All tests passed.'
 
-test-python: lib $(VENV)/tools
+test-python: lib $(VENV)/tools $(FASTMCP_BEFORE)/tools
 	@echo 'Testing: Python'
 	@cd bindings/python && $(CURDIR)/$(VENV)/bin/python -X dev -m pytest -q
+	@cd bindings/python && $(CURDIR)/$(FASTMCP_BEFORE)/bin/python -m pytest -q tests/test_plugs.py -k 'on_both and fastmcp'
 
 # The tools of the Python tests, in an environment of their own: Debian's Python lets nobody install into it.
 $(VENV)/tools: bindings/python/requirements-dev.txt
@@ -128,6 +143,33 @@ $(VENV)/tools: bindings/python/requirements-dev.txt
 	@$(PYTHON) -m venv --clear $(VENV)
 	@$(VENV)/bin/pip install --quiet --disable-pip-version-check -r bindings/python/requirements-dev.txt
 	@touch $@
+
+# The plug into FastMCP is tested with an earlier version too.
+FASTMCP_BEFORE := build/python-fastmcp-before
+
+$(FASTMCP_BEFORE)/tools: bindings/python/requirements-fastmcp-before.txt
+	@scripts/require.sh $(PYTHON) python3-venv
+	@echo 'Installing an earlier FastMCP into $(FASTMCP_BEFORE)'
+	@$(PYTHON) -m venv --clear $(FASTMCP_BEFORE)
+	@$(FASTMCP_BEFORE)/bin/pip install --quiet --disable-pip-version-check -r $<
+	@touch $@
+
+SUITE := build/conformance
+
+# npm brings the suite and the Node that it needs.
+$(SUITE)/installed: bindings/python/conformance/package.json
+	@scripts/require.sh node npm
+	@echo 'Installing the conformance suite into $(SUITE)'
+	@mkdir -p $(SUITE)
+	@cp $< $(SUITE)/package.json
+	@npm install --prefix $(SUITE) --silent --no-audit --no-fund
+	@touch $@
+
+# WRITE=--write writes docs/conformance.md anew.
+conformance: lib $(VENV)/tools $(FASTMCP_BEFORE)/tools $(SUITE)/installed
+	@echo 'Testing: the conformance suite against examples/python'
+	@$(VENV)/bin/python bindings/python/conformance/run.py $(SUITE) \
+		--fastmcp $(CURDIR)/$(FASTMCP_BEFORE)/bin/python $(WRITE)
 
 # Maven calls `make lib` by itself; a Java user needs no more than the command here. It uses a JDK 22 or later, if it
 # finds one, for the half of the binding that needs it.

@@ -1,4 +1,4 @@
-//! The C example: the conversation that `make demo` prints, compared with `tests/c/conversation.txt` (ids apart;
+//! The C example: the conversation that `make demo-c` prints, compared with `tests/c/conversation.txt` (ids apart;
 //! `TASKHOLD_BLESS=1` rewrites it), under sanitizers too, and what it makes of bad input.
 
 mod clients;

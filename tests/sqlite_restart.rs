@@ -1,4 +1,4 @@
-//! The second act of `make demo`, `examples/c/restart.c`: a process is killed with kill -9 in its work, and another
+//! The second act of `make demo-c`, `examples/c/restart.c`: a process is killed with kill -9 in its work, and another
 //! goes on. Over a file nothing is lost; over memory, which does not survive, the program must notice.
 
 mod clients;
