@@ -27,7 +27,7 @@ class Name(BaseModel):
     name: str
 
 
-def serve(store: str | None, with_tasks: bool = True) -> FastMCP:
+def serve(store: str | None, with_tasks: bool = True, lease_ms: int = 30_000) -> FastMCP:
     """Make the server."""
     mcp = FastMCP("taskhold-example", version="1")
 
@@ -38,7 +38,7 @@ def serve(store: str | None, with_tasks: bool = True) -> FastMCP:
 
     if not with_tasks:
         return mcp
-    mcp.add_extension(TaskholdTasks(store, poll_interval_ms=200))
+    mcp.add_extension(TaskholdTasks(store, lease_ms=lease_ms, poll_interval_ms=200))
 
     @mcp.tool(task=True)
     async def slow_compute(ctx: Context, seconds: float = 1, label: str = "work") -> str:
@@ -94,10 +94,11 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description="A FastMCP server whose slow tools run as tasks.")
     parser.add_argument("--port", type=int, default=8000)
     parser.add_argument("--store", default="sqlite:tasks.db", help="where tasks are kept")
+    parser.add_argument("--lease-ms", type=int, default=30_000, help="after a kill, when tasks fail as abandoned")
     parser.add_argument("--json", action="store_true", help="answer with JSON instead of event streams")
     parser.add_argument("--without-tasks", action="store_true", help="do not offer the extension")
     arguments = parser.parse_args()
-    serve(arguments.store, not arguments.without_tasks).run(
+    serve(arguments.store, not arguments.without_tasks, arguments.lease_ms).run(
         transport="http",
         host="127.0.0.1",
         port=arguments.port,

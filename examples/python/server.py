@@ -47,13 +47,15 @@ class Users:
         return AccessToken(token=token, client_id="example", scopes=[], subject=token)
 
 
-def serve(store: str | None, with_tasks: bool = True, users: list[str] | None = None) -> MCPServer:
+def serve(
+    store: str | None, with_tasks: bool = True, users: list[str] | None = None, lease_ms: int = 30_000
+) -> MCPServer:
     """Make the server; with users, each sees only the tasks of their own."""
     auth: dict[str, Any] = {}
     if users:
         url = AnyHttpUrl("http://127.0.0.1/")
         auth = {"auth": AuthSettings(issuer_url=url, resource_server_url=None), "token_verifier": Users(users)}
-    tasks = TasksExtension(store, poll_interval_ms=200)
+    tasks = TasksExtension(store, lease_ms=lease_ms, poll_interval_ms=200)
 
     @tasks.tool()
     async def slow_compute(ctx: Context, seconds: float = 1, label: str = "work") -> str:
@@ -128,9 +130,12 @@ if __name__ == "__main__":
     parser.add_argument("--port", type=int, default=8000, help="0 takes a free one")
     parser.add_argument("--store", default="sqlite:tasks.db", help="where tasks are kept")
     parser.add_argument("--users", help="names, separated by commas: each is the token of its user")
+    parser.add_argument("--lease-ms", type=int, default=30_000, help="after a kill, when tasks fail as abandoned")
     parser.add_argument("--json", action="store_true", help="answer with JSON instead of event streams")
     parser.add_argument("--without-tasks", action="store_true", help="do not offer the extension")
     arguments = parser.parse_args()
     users = arguments.users.split(",") if arguments.users else None
-    app = serve(arguments.store, not arguments.without_tasks, users).streamable_http_app(json_response=arguments.json)
+    app = serve(arguments.store, not arguments.without_tasks, users, arguments.lease_ms).streamable_http_app(
+        json_response=arguments.json
+    )
     uvicorn.run(app, host="127.0.0.1", port=arguments.port)

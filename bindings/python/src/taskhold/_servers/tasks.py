@@ -11,7 +11,7 @@ from mcp.server.context import HandlerResult
 from mcp.shared.exceptions import MCPError
 from mcp_types import INTERNAL_ERROR
 
-from .._errors import CapacityExhaustedError, TaskholdError, UnsupportedError
+from .._errors import CapacityExhaustedError, TaskholdError
 from .._times import milliseconds
 from ..manager import AsyncTaskManager
 from ..store import Store
@@ -100,12 +100,7 @@ class Tasks:
     async def create(self, context: Context, tool: str, kinds: list[str]) -> TaskRecord:
         """Create the task of a run, in the hands of this process."""
         try:
-            try:
-                return await self._create(context, tool, kinds, self._lease_ms)
-            except UnsupportedError:
-                # The store has no leases.
-                self._lease_ms = None
-                return await self._create(context, tool, kinds, None)
+            return await self._create(context, tool, kinds, self._lease_ms)
         except CapacityExhaustedError as error:
             raise MCPError(INTERNAL_ERROR, "Too many tasks are retained") from error
         except TaskholdError as error:
