@@ -289,6 +289,8 @@ async def leases_are_renewed_together_while_the_process_lives(build: Build) -> N
             clock.advance(20_000)
             async with asyncio.timeout(10):
                 while any([await expiry(kit, task_id) <= was for task_id, was in zip(ids, before, strict=True)]):
+                    # Each move of the clock has the leases looked at again.
+                    clock.advance(1)
                     await asyncio.sleep(0.01)
         kit.bench.go.set()
         for task_id in ids:

@@ -225,9 +225,10 @@ class Run:
         while True:
             try:
                 record = await manager.wait_task(task_id, revision)
-                revision = record["revision"]
                 if self._questions:
                     await self._take(task_id)
+                # Seen only now: a take that failed is made again.
+                revision = record["revision"]
             except (*_GONE, ClosedError):
                 return self.stop()
             except TaskholdError:
