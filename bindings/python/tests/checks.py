@@ -11,6 +11,11 @@ import json
 import threading
 from typing import Any
 
+import mcp.client
+import pytest
+from mcp.client.extension import advertise
+from mcp.shared.exceptions import MCPError
+
 from kits import ENDED, TASKS, Answer, Build, Client, Kit, accept, serving
 from taskhold import ManualClock, Store
 
@@ -220,6 +225,20 @@ async def only_who_declares_tasks_gets_them(build: Build) -> None:
         for method in ("tasks/get", "tasks/update", "tasks/cancel"):
             answer = await client.send(method, {"taskId": task_id, "inputResponses": {}})
             assert (answer.status, answer.code) == (400, -32021)
+
+
+async def clients_of_earlier_versions_are_served_inline(build: Build) -> None:
+    kit = build()
+    kit.bench.go.set()
+    async with (
+        serving(kit.app) as clients,
+        mcp.client.Client(clients().url, mode="legacy", extensions=[advertise(TASKS)]) as client,
+    ):
+        result = await client.call_tool("hold")
+        assert [block.text for block in result.content if block.type == "text"] == ["held"]
+        with pytest.raises(MCPError) as refused:
+            await client.call_tool("ask_both")
+        assert refused.value.error.code == -32021
 
 
 async def what_a_client_cannot_answer_is_not_asked(build: Build) -> None:
@@ -455,6 +474,7 @@ COMMON = [
     ends_are_stored_as_what_they_are,
     what_is_no_result_fails_the_task,
     only_who_declares_tasks_gets_them,
+    clients_of_earlier_versions_are_served_inline,
     what_a_client_cannot_answer_is_not_asked,
     an_expired_task_is_unknown_and_its_tool_is_stopped,
     a_lapsed_lease_abandons_the_task_and_stops_its_tool,

@@ -7,6 +7,7 @@ adds the tasks to the acknowledgement, and sends on the same stream.
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from typing import Any, cast
 
 from mcp.server.context import CallNext, HandlerResult
@@ -47,7 +48,7 @@ async def listen(tasks: Tasks, context: Context, call_next: CallNext) -> Handler
     session = _AcknowledgingSession(context.session, honored)
     sending = [asyncio.create_task(_send(tasks, context, session.acknowledged, task_id)) for task_id in honored]
     try:
-        return await call_next(_with_session(context, session))
+        return await call_next(replace(context, session=cast(ServerSession, session)))
     finally:
         for one in sending:
             one.cancel()
@@ -124,9 +125,3 @@ class _AcknowledgingSession:
         )
         await self._session.send_notification(SubscriptionsAcknowledgedNotification(params=params), related_request_id)
         self.acknowledged.set()
-
-
-def _with_session(context: Context, session: _AcknowledgingSession) -> Context:
-    from dataclasses import replace
-
-    return replace(context, session=cast(ServerSession, session))
