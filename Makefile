@@ -25,7 +25,7 @@ CXX_WARNINGS := $(WARNINGS) -std=c++11
 # A program finds the library beside its own folder, wherever the build folder is moved.
 LINK := -L$(LIB) -ltaskhold -Wl,-rpath,'$$ORIGIN/../lib'
 
-CONVERSATION := $(filter-out examples/c/quickstart.c examples/c/restart.c,$(wildcard examples/c/*.c))
+CONVERSATION := $(filter-out examples/c/quickstart.c examples/c/restart.c examples/c/worker.c,$(wildcard examples/c/*.c))
 export TASKHOLD_LIBRARY = $(CURDIR)/$(LIB)/libtaskhold.so
 
 # Whoever works on the project gets the tools that are missing. pip, Maven and packagers do not: their builds run
@@ -47,7 +47,7 @@ RUN_PYTHON := PYTHONPATH=$(CURDIR)/bindings/python/src
 
 help:
 	@echo 'make demo         an MCP client and a server on the official Python SDK, which is killed and started again'
-	@echo 'make demo-c       play examples/c: MCP tasks, sessions, A2A tasks, a kill and a restart'
+	@echo 'make demo-c       play examples/c: MCP tasks, sessions, A2A tasks, a kill and a restart, workers'
 	@echo 'make demo-python  play examples/python: a task, an MCP server with its client, and a worker'
 	@echo 'make demo-java    the same kind of conversation from Java'
 	@echo 'make test         every test: Rust, C, C++, Python, Java, documentation'
@@ -76,10 +76,11 @@ $(DEMO)/python/installed: bindings/python/requirements-dev.txt
 	@$(DEMO)/python/bin/pip install --quiet --disable-pip-version-check $$(grep '^mcp==' $<)
 	@touch $@
 
-demo-c: lib $(DEMO)/conversation $(DEMO)/restart
+demo-c: lib $(DEMO)/conversation $(DEMO)/restart $(DEMO)/worker
 	@$(DEMO)/conversation examples/c/conversation.jsonl examples/c/sessions.jsonl examples/c/a2a.jsonl
-	@rm -f $(DEMO)/agents.db $(DEMO)/agents.db-wal $(DEMO)/agents.db-shm $(DEMO)/agents.db-journal
+	@rm -f $(DEMO)/*.db $(DEMO)/*.db-wal $(DEMO)/*.db-shm $(DEMO)/*.db-journal
 	@$(DEMO)/restart sqlite:$(DEMO)/agents.db
+	@$(DEMO)/worker sqlite:$(DEMO)/work.db
 
 demo-python: lib
 	@scripts/require.sh $(PYTHON)
@@ -93,10 +94,10 @@ $(DEMO)/conversation: $(CONVERSATION) examples/c/demo.h include/taskhold.h | lib
 	@echo 'Compiling $@'
 	@$(CC) $(C_WARNINGS) -O2 -Iinclude $(CONVERSATION) -o $@ $(LINK)
 
-$(DEMO)/restart: examples/c/restart.c include/taskhold.h | lib
+$(DEMO)/restart $(DEMO)/worker: $(DEMO)/%: examples/c/%.c include/taskhold.h | lib
 	@mkdir -p $(DEMO)
 	@echo 'Compiling $@'
-	@$(CC) $(C_WARNINGS) -O2 -Iinclude examples/c/restart.c -o $@ $(LINK)
+	@$(CC) $(C_WARNINGS) -O2 -Iinclude $< -o $@ $(LINK)
 
 # Cargo knows whether anything changed. One call makes both, each optimized as a whole, in a folder of its own: a plain
 # `cargo build --release` leaves files of the same names, which are not.

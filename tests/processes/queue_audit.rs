@@ -208,7 +208,8 @@ impl<'a> Audit<'a> {
     fn compare(&self, tasks: &TaskManager, file: &Path) -> Figures {
         let mut figures = Figures::default();
         for (id, told) in &self.of_task {
-            let record = tasks.find_task(id).unwrap().unwrap_or_else(|| panic!("{id} is gone: {file:?}"));
+            let record =
+                tasks.find_task(id).unwrap().unwrap_or_else(|| panic!("{id} is gone: {}", file.display()));
             told.compare(&parsed(record.as_str()));
             figures.claims += told.claims.len();
             figures.refused += told.refused.len();
