@@ -21,6 +21,8 @@ mod model {
     pub mod task_steps;
     pub mod tasks;
     pub mod time;
+    pub mod work;
+    pub mod work_steps;
     pub mod world;
 }
 
@@ -36,15 +38,16 @@ fn cases() -> u32 {
 }
 
 /// Plays sequences in which `weights` says how often each system is called.
-fn play(weights: [u32; 3]) {
+fn play(weights: [u32; 4]) {
     let config =
         Config { cases: cases(), failure_persistence: None, max_shrink_iters: 4000, ..Config::default() };
-    let [tasks, sessions, a2a] = weights;
+    let [tasks, sessions, a2a, work] = weights;
     let step = prop_oneof![
         tasks => any::<Numbers>().prop_map(|numbers| (0, numbers)),
         sessions => any::<Numbers>().prop_map(|numbers| (1, numbers)),
         a2a => any::<Numbers>().prop_map(|numbers| (2, numbers)),
         2 => any::<Numbers>().prop_map(|numbers| (3, numbers)),
+        work => any::<Numbers>().prop_map(|numbers| (4, numbers)),
     ];
     let sequences = prop::collection::vec(step, 0..=120);
     let outcome = TestRunner::new(config).run(&sequences, |steps| {
@@ -67,20 +70,25 @@ fn play(weights: [u32; 3]) {
 
 #[test]
 fn tasks_are_as_the_model_says() {
-    play([12, 0, 0]);
+    play([12, 0, 0, 0]);
 }
 
 #[test]
 fn sessions_are_as_the_model_says() {
-    play([0, 12, 0]);
+    play([0, 12, 0, 0]);
 }
 
 #[test]
 fn a2a_tasks_are_as_the_model_says() {
-    play([0, 0, 12]);
+    play([0, 0, 12, 0]);
 }
 
 #[test]
 fn all_three_are_as_the_model_says() {
-    play([5, 4, 4]);
+    play([5, 4, 4, 0]);
+}
+
+#[test]
+fn queued_tasks_are_as_the_model_says() {
+    play([8, 0, 0, 10]);
 }

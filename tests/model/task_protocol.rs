@@ -148,8 +148,9 @@ impl World {
             return false;
         }
         let now = self.time;
-        if self.tasks.find_mut(manager.name, id, now).is_ok_and(Task::request_cancelation) {
-            self.announce((TASKS, manager.name), "cancelation_requested", id);
+        let found = self.tasks.find_mut(manager.name, id, now).ok();
+        if let Some(event) = found.and_then(|task| task.request_cancelation(now)) {
+            self.announce((TASKS, manager.name), event, id);
         }
         true
     }

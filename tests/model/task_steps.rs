@@ -4,14 +4,21 @@ use serde_json::{Map, Value, json};
 
 use super::call::{Call, Expected, Outcome, TASK_NOT_FOUND, TIMEOUT, invalid};
 use super::pool;
-use super::tasks::{Conditions, Manager, Task, Walk};
+use super::tasks::{Aside, Conditions, Manager, Task, Walk};
 use super::world::{Numbers, TASKS, World};
 
 /// The options of a transition, and what they demand.
-struct Options {
-    json: Value,
-    conditions: Conditions,
+#[derive(Default)]
+pub struct Options {
+    pub json: Value,
+    pub conditions: Conditions,
     refusal: Option<Expected>,
+}
+
+impl Options {
+    pub fn set(&mut self, name: &str, value: impl Into<Value>) {
+        self.json[name] = value.into();
+    }
 }
 
 /// Distinct keys, each with the text that `choose` gives it.
@@ -68,8 +75,11 @@ impl World {
                 json = json!({"unlessCancelationRequested": true});
             }
             6 => {
-                conditions =
-                    Conditions { expected_revision: Some(revision), unless_cancelation_requested: true };
+                conditions = Conditions {
+                    expected_revision: Some(revision),
+                    unless_cancelation_requested: true,
+                    ..Conditions::default()
+                };
                 json = json!({"unlessCancelationRequested": true, "expectedRevision": revision});
             }
             7 if number > 200 => {
@@ -130,25 +140,7 @@ impl World {
         let outcome = call.invoke(&self.handles);
         let id = outcome.json()["task"]["taskId"].as_str().unwrap_or("none").to_owned();
         let is_new = id.len() == 36 && self.tasks.all.iter().all(|task| task.id != id);
-        let task = Task {
-            id: id.clone(),
-            name: manager.name,
-            endpoint: endpoint.to_owned(),
-            partition: partition.map(str::to_owned),
-            creation,
-            created: self.time,
-            updated: self.time.wall,
-            time_to_live: manager.time_to_live,
-            poll_interval: manager.poll_interval,
-            status: "working",
-            message: None,
-            revision: 1,
-            cancelation_requested: false,
-            ending: None,
-            outstanding: Vec::new(),
-            used: std::collections::BTreeSet::new(),
-            responses: Vec::new(),
-        };
+        let task = Task::new(id.clone(), &manager, endpoint, partition, creation, self.time);
         let expected = Expected::Document(task.record(true));
         self.judge(&call, &outcome, &if is_new { expected } else { Expected::Null });
         self.name_id(&id, "/task/taskId");
@@ -165,7 +157,7 @@ impl World {
     }
 
     /// Makes a call that changes a task, and announces when it did.
-    fn change(
+    pub fn change(
         &mut self,
         (handle, manager): (&'static str, Manager),
         call: &Call,
@@ -191,17 +183,17 @@ impl World {
     fn mark(&mut self, [_, manager, task, text, options, withdraw, first, second, ..]: Numbers) {
         let (manager, now) = (self.manager(manager), self.time);
         let id = self.task_id(&manager.1, task);
-        let mut given = Self::options(options, self.tasks.find(manager.1.name, &id, now));
+        let found = self.tasks.find(manager.1.name, &id, now);
+        let mut given = Self::options(options, found);
+        Self::authorize(&mut given, found, options / 10, true);
+        let checkpoint = Self::checkpoint(&mut given, found, text / 5);
         let keys = match withdraw % 4 {
             0 | 1 => None,
             2 => Some(vec![]),
             _ => Some(keyed(&[first, 0, second, 0], |_| "").into_iter().map(|(key, _)| key).collect()),
         };
         if let (Some(keys), None) = (&keys, &given.refusal) {
-            if given.json.is_null() {
-                given.json = json!({});
-            }
-            given.json["withdrawInputRequests"] = json!(keys);
+            given.set("withdrawInputRequests", json!(keys));
         }
         let call = Call::new("manager_mark_task_working", manager.0)
             .with("task_id", id.clone())
@@ -212,14 +204,22 @@ impl World {
             return;
         }
         self.change(manager, &call, &id, |task| {
-            task.mark(message(text), keys.as_deref(), &given.conditions, now).map(|()| true)
+            task.mark(message(text), keys.as_deref(), &checkpoint, &given.conditions, now).map(|()| true)
         });
     }
 
     fn ask(&mut self, [_, manager, task, text, options, rest @ ..]: Numbers) {
         let (manager, now) = (self.manager(manager), self.time);
         let id = self.task_id(&manager.1, task);
-        let given = Self::options(options, self.tasks.find(manager.1.name, &id, now));
+        let found = self.tasks.find(manager.1.name, &id, now);
+        let mut given = Self::options(options, found);
+        Self::authorize(&mut given, found, options / 10, false);
+        let checkpoint = Self::checkpoint(&mut given, found, text / 5);
+        let parks = text % 4 == 0 && (found.is_some_and(Task::is_fenced) || text > 240);
+        if parks {
+            given.set("park", true);
+        }
+        let aside = Aside { only: parks, checkpoint };
         let count = usize::from(rest[4]) % 3;
         let requests =
             keyed(&rest[..count * 2], |number| pool::REQUESTS[usize::from(number) % pool::REQUESTS.len()].0);
@@ -233,13 +233,17 @@ impl World {
             self.expect(&call, &refusal);
             return;
         }
-        self.change(manager, &call, &id, |task| task.ask(&requests, message(text), &given.conditions, now));
+        self.change(manager, &call, &id, |task| {
+            task.ask(&requests, message(text), &aside, &given.conditions, now)
+        });
     }
 
     fn end(&mut self, [_, manager, task, text, options, how, payload, ..]: Numbers) {
         let (manager, now) = (self.manager(manager), self.time);
         let id = self.task_id(&manager.1, task);
-        let given = Self::options(options, self.tasks.find(manager.1.name, &id, now));
+        let found = self.tasks.find(manager.1.name, &id, now);
+        let mut given = Self::options(options, found);
+        Self::authorize(&mut given, found, options / 10, how % 3 > 0);
         let (call, status, member, (payload, is_good)) = match how % 3 {
             0 => {
                 let result = pool::RESULTS[usize::from(payload) % pool::RESULTS.len()];
@@ -283,17 +287,30 @@ impl World {
         }
     }
 
-    fn take(&mut self, [_, manager, task, options, ..]: Numbers) {
+    fn take(&mut self, [_, manager, task, options, how, ..]: Numbers) {
         let (handle, manager) = self.manager(manager);
         let id = self.task_id(&manager, task);
         let now = self.time;
-        let given = Self::options(options, self.tasks.find(manager.name, &id, now));
+        let found = self.tasks.find(manager.name, &id, now);
+        let mut given = Self::options(options, found);
+        Self::authorize(&mut given, found, options / 10, false);
+        let checkpoint = Self::checkpoint(&mut given, found, how);
+        let peeks = how % 4 == 1;
+        if peeks {
+            given.set("peek", true);
+        }
+        if peeks && !checkpoint.is_null() {
+            given.refusal.get_or_insert(invalid("invalid_value"));
+        }
+        let aside = Aside { only: peeks, checkpoint };
         let call = Call::new("manager_take_task_input_responses", handle)
             .with("task_id", id.clone())
             .with("options", given.json);
         let expected = given.refusal.unwrap_or_else(|| {
-            let taken =
-                self.tasks.find_mut(manager.name, &id, now).and_then(|task| task.take(&given.conditions));
+            let taken = self
+                .tasks
+                .find_mut(manager.name, &id, now)
+                .and_then(|task| task.take(&aside, &given.conditions));
             taken.map_or_else(|refusal| refusal, Expected::Document)
         });
         self.expect(&call, &expected);
@@ -336,6 +353,7 @@ impl World {
                 let partition = pool::PARTITIONS[usize::from(value) % 4];
                 filters.insert("authorizationPartition".to_owned(), json!(partition));
             }
+            3 if self.is_queued => Self::work_filter(&mut filters, value),
             _ => {}
         }
         let walk = self.tasks.walk.clone().filter(|_| go_on % 3 > 0);

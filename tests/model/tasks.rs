@@ -7,6 +7,7 @@ use serde_json::{Map, Value, json};
 use super::call::{Expected, TASK_NOT_FOUND, invalid, refused};
 use super::pool;
 use super::time::{Time, timestamp};
+use super::work::{Authority, Work};
 
 /// A task. Payloads are kept as texts.
 #[derive(Clone, Debug)]
@@ -29,6 +30,7 @@ pub struct Task {
     pub outstanding: Vec<(String, String)>,
     pub used: BTreeSet<String>,
     pub responses: Vec<(String, String)>,
+    pub work: Option<Work>,
 }
 
 /// What a call demands beside its rule.
@@ -36,6 +38,15 @@ pub struct Task {
 pub struct Conditions {
     pub expected_revision: Option<u64>,
     pub unless_cancelation_requested: bool,
+    pub authority: Authority,
+}
+
+/// What goes with a request for input, or with taking what came.
+#[derive(Clone, Debug, Default)]
+pub struct Aside {
+    /// Park, or peek.
+    pub only: bool,
+    pub checkpoint: Value,
 }
 
 fn parsed(text: &str) -> Value {
@@ -47,6 +58,37 @@ fn map(members: &[(String, String)]) -> Value {
 }
 
 impl Task {
+    /// A plain one.
+    pub fn new(
+        id: String,
+        manager: &Manager,
+        endpoint: &str,
+        partition: Option<&str>,
+        creation: Value,
+        now: Time,
+    ) -> Self {
+        Self {
+            id,
+            name: manager.name,
+            endpoint: endpoint.to_owned(),
+            partition: partition.map(str::to_owned),
+            creation,
+            created: now,
+            updated: now.wall,
+            time_to_live: manager.time_to_live,
+            poll_interval: manager.poll_interval,
+            status: "working",
+            message: None,
+            revision: 1,
+            cancelation_requested: false,
+            ending: None,
+            outstanding: Vec::new(),
+            used: BTreeSet::new(),
+            responses: Vec::new(),
+            work: None,
+        }
+    }
+
     pub fn is_there(&self, now: Time) -> bool {
         now.tick - self.created.tick < self.time_to_live
     }
@@ -90,6 +132,7 @@ impl Task {
                 record[member] = self.creation[member].clone();
             }
         }
+        self.push_work(&mut record, with_payload);
         record
     }
 
@@ -136,10 +179,14 @@ impl Task {
     }
 
     fn check_open(&self, conditions: &Conditions) -> Result<(), Expected> {
-        if self.is_terminal() { Err(refused("task_terminal")) } else { self.check(conditions) }
+        if self.is_terminal() {
+            return Err(refused("task_terminal"));
+        }
+        self.check_authority(conditions.authority)?;
+        self.check(conditions)
     }
 
-    fn touch(&mut self, now: Time) {
+    pub fn touch(&mut self, now: Time) {
         self.updated = self.updated.max(now.wall);
         self.revision += 1;
     }
@@ -148,10 +195,13 @@ impl Task {
         &mut self,
         message: Option<&str>,
         withdraw: Option<&[String]>,
+        checkpoint: &Value,
         conditions: &Conditions,
         now: Time,
     ) -> Result<(), Expected> {
         self.check_open(conditions)?;
+        self.check_checkpoint(checkpoint)?;
+        self.note(checkpoint);
         match withdraw {
             None => self.outstanding.clear(),
             Some(keys) => self.outstanding.retain(|(key, _)| !keys.contains(key)),
@@ -169,10 +219,14 @@ impl Task {
         &mut self,
         requests: &[(String, String)],
         message: Option<&str>,
+        aside: &Aside,
         conditions: &Conditions,
         now: Time,
     ) -> Result<bool, Expected> {
         self.check_open(conditions)?;
+        if aside.only && self.queue().is_none() {
+            return Err(refused("not_queued"));
+        }
         if !self.responses.is_empty() {
             return Err(refused("input_responses_untaken"));
         }
@@ -189,7 +243,17 @@ impl Task {
                 return Err(invalid("input_request_key_reused"));
             }
         }
+        self.check_checkpoint(&aside.checkpoint)?;
+        self.note(&aside.checkpoint);
+        if aside.only {
+            if self.cancelation_requested {
+                self.finish("cancelled", None, None, now);
+                return Ok(true);
+            }
+            self.park();
+        }
         if added.is_empty() && self.message.as_deref() == message {
+            self.revision += u64::from(aside.only);
             return Ok(false);
         }
         if !added.is_empty() {
@@ -211,12 +275,7 @@ impl Task {
         now: Time,
     ) -> Result<(), Expected> {
         self.check_open(conditions)?;
-        self.status = status;
-        self.ending = ending;
-        self.message = message.map(str::to_owned);
-        self.outstanding.clear();
-        self.responses.clear();
-        self.touch(now);
+        self.finish(status, ending, message, now);
         Ok(())
     }
 
@@ -253,21 +312,32 @@ impl Task {
         Ok((accepted, ignored))
     }
 
-    pub fn take(&mut self, conditions: &Conditions) -> Result<Value, Expected> {
-        self.check(conditions)?;
+    pub fn take(&mut self, aside: &Aside, conditions: &Conditions) -> Result<Value, Expected> {
+        if self.is_terminal() {
+            return self.check(conditions).map(|()| json!({}));
+        }
+        self.check_open(conditions)?;
+        self.check_checkpoint(&aside.checkpoint)?;
+        self.note(&aside.checkpoint);
         let taken = map(&self.responses);
-        self.responses.clear();
+        if !aside.only {
+            self.responses.clear();
+        }
         Ok(taken)
     }
 
-    /// Whether anything changed.
-    pub fn request_cancelation(&mut self) -> bool {
+    /// What is announced, if anything changed. Work that nobody holds ends.
+    pub fn request_cancelation(&mut self, now: Time) -> Option<&'static str> {
         if self.is_terminal() || self.cancelation_requested {
-            return false;
+            return None;
         }
         self.cancelation_requested = true;
+        if self.work.as_ref().is_some_and(|work| work.is_fenced() && work.holder().is_none()) {
+            self.finish("cancelled", None, None, now);
+            return Some("changed");
+        }
         self.revision += 1;
-        true
+        Some("cancelation_requested")
     }
 }
 
@@ -319,6 +389,11 @@ impl Tasks {
                 && filters
                     .get("authorizationPartition")
                     .is_none_or(|wanted| wanted.as_str() == task.partition.as_deref())
+                && filters.get("queue").is_none_or(|queue| queue.as_str() == task.queue())
+                && filters.get("worker").is_none_or(|worker| {
+                    !task.is_terminal() && worker.as_str() == task.work.as_ref().and_then(Work::holder)
+                })
+                && filters.get("workState").is_none_or(|state| state.as_str() == task.work_state())
         };
         let shown = self.all.iter().enumerate().skip(after);
         shown

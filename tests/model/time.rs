@@ -7,6 +7,12 @@ pub struct Time {
     pub tick: i64,
 }
 
+impl Time {
+    pub fn plus(self, ms: i64) -> Self {
+        Self { wall: self.wall + ms, tick: self.tick + ms }
+    }
+}
+
 /// `YYYY-MM-DDTHH:MM:SS.mmmZ`, counted day by day.
 pub fn timestamp(ms: i64) -> String {
     let (mut days, rest) = (ms.div_euclid(86_400_000), ms.rem_euclid(86_400_000));
