@@ -12,4 +12,5 @@ mod races {
     mod sessions;
     mod tasks;
     mod walks;
+    mod work;
 }

@@ -76,7 +76,7 @@ impl<'a> Arbitrary<'a> for Input {
     }
 }
 
-const LISTED: [&str; 16] = [
+const LISTED: [&str; 20] = [
     "{}",
     "null",
     r#"{"expectedRevision":1}"#,
@@ -90,6 +90,10 @@ const LISTED: [&str; 16] = [
     r#"{"taskTimeToLiveMs":1}"#,
     r#"{"finalizedRetentionMs":1,"maximumRetainedTasks":1}"#,
     r#"{"id":"the-a2a-task","status":{"state":"completed"},"history":[1,{}],"artifacts":[]}"#,
+    r#"{"worker":"w","queues":["q","none"],"leaseMs":1}"#,
+    r#"{"endpoint":"/mcp","origin":{},"queue":"q","operationId":"o","attempts":{"maximum":2,"backoffMs":0}}"#,
+    r#"{"lease":1,"park":true,"checkpoint":{}}"#,
+    r#"{"lease":1,"countsAsAttempt":false,"statusMessage":null}"#,
     "/task/taskId",
     "",
     "\u{2003}",

@@ -164,6 +164,14 @@ impl Manager {
         text(|out, error| unsafe { taskhold_manager_find_task(self.0, id.as_ptr(), out, error) })
     }
 
+    pub fn claim(&self, claim: &str, timeout_ms: u32) -> Answer {
+        let claim = c(claim);
+        // SAFETY: see above.
+        text(|out, error| unsafe {
+            taskhold_manager_claim_task(self.0, claim.as_ptr(), timeout_ms, out, error)
+        })
+    }
+
     pub fn mark(&self, id: &str, message: Option<&str>, options: Option<&str>) -> Answer {
         let (id, message, options) = (c(id), Optional::new(message), Optional::new(options));
         let mark = taskhold_manager_mark_task_working;

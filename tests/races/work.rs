@@ -1,0 +1,112 @@
+//! Races over queued work: who gets it, and who still has it.
+
+use serde_json::{Value, json};
+
+use super::harness::race;
+use crate::support::calls::id_of;
+use crate::support::hosts::{Answer, Clock, Manager, Store, reason, record};
+
+const CLAIM: &str = r#"{"worker":"w","queues":["q"],"leaseMs":50}"#;
+const QUEUED: &str = r#"{"endpoint":"/mcp","origin":{},"queue":"q","attempts":{"maximum":3,"backoffMs":0}}"#;
+const OPTIONS: &str = r#"{"taskTimeToLiveMs":1000}"#;
+
+struct House {
+    clock: Clock,
+    one: Manager,
+    other: Manager,
+    _store: Store,
+}
+
+impl House {
+    fn new(options: &str) -> Self {
+        let clock = Clock::open();
+        let store = Store::open(&clock);
+        let (one, other) = (Manager::open(&store, options), Manager::open(&store, options));
+        Self { clock, one, other, _store: store }
+    }
+}
+
+fn claim(manager: &Manager) -> Option<Value> {
+    let claimed = manager.claim(CLAIM, 0).expect("no refusal");
+    claimed.map(|record| serde_json::from_str(&record).expect("JSON"))
+}
+
+#[test]
+fn each_task_goes_to_one_of_many_claimers() {
+    let house = House::new(OPTIONS);
+    race(
+        |_| {
+            house.clock.advance(1000);
+            [id_of(&record(house.one.create(QUEUED))), id_of(&record(house.other.create(QUEUED)))]
+        },
+        &[
+            &|_: &[String; 2]| claim(&house.one),
+            &|_: &[String; 2]| claim(&house.other),
+            &|_: &[String; 2]| claim(&house.one),
+            &|_: &[String; 2]| claim(&house.other),
+        ],
+        |ids, outcomes| {
+            let mut claimed: Vec<_> = outcomes.iter().flatten().map(id_of).collect();
+            // One that met another at the first task may have left before it saw the second.
+            claimed.extend(claim(&house.one).iter().map(id_of));
+            claimed.sort();
+            let mut ids = ids.to_vec();
+            ids.sort();
+            assert_eq!(claimed, ids);
+        },
+    );
+}
+
+enum Did {
+    Claimed(Option<Value>),
+    Acted(Answer),
+}
+
+#[test]
+fn a_lapsed_lease_is_its_holders_or_the_next_claimers() {
+    let house = House::new(OPTIONS);
+    let lease = Some(r#"{"lease":1}"#);
+    race(
+        |_| {
+            house.clock.advance(1000);
+            let id = id_of(&record(house.one.create(QUEUED)));
+            claim(&house.one).expect("it is there");
+            house.clock.advance(50);
+            id
+        },
+        &[&|_: &String| Did::Claimed(claim(&house.other)), &|id: &String| {
+            Did::Acted(house.one.complete(id, r#"{"by":1}"#, lease))
+        }],
+        |id, outcomes| {
+            let mut outcomes = outcomes.into_iter();
+            let (Some(Did::Claimed(claimed)), Some(Did::Acted(completed))) =
+                (outcomes.next(), outcomes.next())
+            else {
+                panic!("one of each")
+            };
+            let found = record(house.one.find(&id));
+            if let Some(claimed) = claimed {
+                assert_eq!(reason(completed), "lease_lost");
+                assert_eq!((&claimed["lease"]["token"], &claimed["attempt"]), (&json!(2), &json!(2)));
+                assert_eq!(found["task"]["status"], "working");
+            } else {
+                assert_eq!(record(completed), found);
+                assert_eq!(found["task"]["status"], "completed");
+            }
+        },
+    );
+}
+
+#[test]
+fn of_two_creations_of_one_operation_one_makes_the_task_and_both_get_it() {
+    let house = House::new(r#"{"taskTimeToLiveMs":50,"maximumRetainedTasks":1}"#);
+    let creation = r#"{"endpoint":"/mcp","origin":{},"queue":"q","operationId":"o"}"#;
+    race(
+        |_| house.clock.advance(50),
+        &[&|(): &()| record(house.one.create(creation)), &|(): &()| record(house.other.create(creation))],
+        |(), outcomes| {
+            assert_eq!(id_of(&outcomes[0]), id_of(&outcomes[1]));
+            assert_eq!(outcomes.iter().filter(|record| record["created"] == true).count(), 1);
+        },
+    );
+}
