@@ -1,5 +1,9 @@
 //! Races over queued work: who gets it, and who still has it.
 
+use std::collections::HashSet;
+use std::thread;
+use std::time::{Duration, Instant};
+
 use serde_json::{Value, json};
 
 use super::harness::race;
@@ -14,7 +18,7 @@ struct House {
     clock: Clock,
     one: Manager,
     other: Manager,
-    _store: Store,
+    store: Store,
 }
 
 impl House {
@@ -22,7 +26,7 @@ impl House {
         let clock = Clock::open();
         let store = Store::open(&clock);
         let (one, other) = (Manager::open(&store, options), Manager::open(&store, options));
-        Self { clock, one, other, _store: store }
+        Self { clock, one, other, store }
     }
 }
 
@@ -109,4 +113,71 @@ fn of_two_creations_of_one_operation_one_makes_the_task_and_both_get_it() {
             assert_eq!(outcomes.iter().filter(|record| record["created"] == true).count(), 1);
         },
     );
+}
+
+#[test]
+fn a_wish_to_cancel_meets_a_claimer_or_ends_the_task() {
+    let house = House::new(OPTIONS);
+    race(
+        |_| {
+            house.clock.advance(1000);
+            id_of(&record(house.one.create(QUEUED)))
+        },
+        &[&|_: &String| claim(&house.other), &|id: &String| {
+            house.one.request_cancelation("/mcp", None, id).expect("acknowledged");
+            None
+        }],
+        |id, outcomes| {
+            let found = record(house.one.find(&id));
+            let is_claimed = outcomes[0].is_some();
+            assert_eq!(found["cancelationRequested"], true);
+            assert_eq!(found["task"]["status"], if is_claimed { "working" } else { "cancelled" });
+            assert_eq!(found["lease"].is_object(), is_claimed);
+            assert_eq!(claim(&house.one), None);
+        },
+    );
+}
+
+#[test]
+fn a_task_that_expires_is_not_claimed_any_more() {
+    let house = House::new(OPTIONS);
+    race(
+        |_| id_of(&record(house.one.create(QUEUED))),
+        &[&|_: &String| claim(&house.other), &|_: &String| {
+            house.clock.advance(1000);
+            claim(&house.one)
+        }],
+        |id, outcomes| {
+            assert_eq!(outcomes[1], None);
+            assert_eq!(house.one.find(&id), Ok(None));
+        },
+    );
+}
+
+#[test]
+fn of_a_thousand_who_wait_each_task_calls_one() {
+    const TASKS: usize = 50;
+    let house = House::new(OPTIONS);
+    let claimed: Vec<Value> = thread::scope(|scope| {
+        let house = &house;
+        let wait = move || match house.other.claim(CLAIM, u32::MAX) {
+            Ok(claimed) => claimed.map(|record| serde_json::from_str(&record).expect("JSON")),
+            Err(refused) => {
+                assert_eq!(refused.reason(), "closed_while_waiting");
+                None
+            }
+        };
+        let claimers: Vec<_> = (0..1000).map(|_| scope.spawn(wait)).collect();
+        for _ in 0..TASKS {
+            record(house.one.create(QUEUED));
+        }
+        let begun = Instant::now();
+        while house.store.stats()["claims"] != TASKS && begun.elapsed() < Duration::from_secs(20) {
+            thread::yield_now();
+        }
+        house.other.close();
+        claimers.into_iter().filter_map(|claimer| claimer.join().expect("no panic")).collect()
+    });
+    assert_eq!(claimed.len(), TASKS);
+    assert_eq!(claimed.iter().map(id_of).collect::<HashSet<_>>().len(), TASKS);
 }
