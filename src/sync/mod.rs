@@ -12,8 +12,10 @@ pub(crate) use arc_swap::{ArcSwapOption, Guard};
 
 /// What the locks are made of.
 mod primitives {
+    #[cfg(feature = "sqlite")]
+    pub(crate) use std::sync::TryLockError;
     pub(crate) use std::sync::{
-        Condvar, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard, TryLockError,
+        Condvar, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard,
     };
 }
 
@@ -23,6 +25,7 @@ pub(crate) mod atomic {
     };
 }
 
+#[cfg(feature = "sqlite")]
 pub(crate) mod thread {
     pub(crate) use std::thread::{Builder, sleep, yield_now};
 }
