@@ -132,6 +132,11 @@ impl Claimers {
         }
     }
 
+    /// The queues at which somebody waits.
+    pub fn queues(&self) -> Vec<Arc<str>> {
+        self.lines.lock().keys().cloned().collect()
+    }
+
     /// How many wait.
     pub fn count(&self) -> usize {
         self.waiting.load(Ordering::SeqCst)

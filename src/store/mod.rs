@@ -304,10 +304,8 @@ pub trait TaskTable: Table<TaskRow> {
     /// When the first task is ended by the lapse of its lease, if those who wait here must see to that themselves.
     fn next_lapse(&self) -> Option<Moment>;
 
-    /// How often those who wait must look for what other processes did, if there are any.
-    fn looks_every(&self) -> Option<Duration> {
-        None
-    }
+    /// Somebody has come to wait for a task: from now on, what other processes make claimable calls a claimer too.
+    fn claimer_came(&self) {}
 
     /// Those who wait for a task to claim.
     fn claimers(&self) -> &Claimers;

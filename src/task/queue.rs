@@ -27,7 +27,7 @@ impl TaskManager {
     pub fn claim_task(&self, claim: &str, timeout: Option<Duration>) -> Result<Option<Record>> {
         let request = ClaimRequest::parse(claim)?;
         self.store_lapses();
-        let mut counter = Claiming { manager: self, request: &request };
+        let mut counter = Claiming { manager: self, request: &request, has_come: false };
         let row = self.table.claimers().wait(&request.queues, timeout, &self.closed, &mut counter)?;
         Ok(row.map(|row| Record::new(row, Answer { with_token: true, created: None })))
     }
@@ -83,15 +83,15 @@ fn renewal_outcome(tasks: &[Renewal<'_>], outcomes: &[Option<(TaskRow, Now)>]) -
 struct Claiming<'a> {
     manager: &'a TaskManager,
     request: &'a ClaimRequest,
+    /// Whether the table knows that it waits.
+    has_come: bool,
 }
 
 impl Counter<TaskRow> for Claiming<'_> {
     fn look(&mut self, leads: &[bool]) -> Result<Claim<TaskRow>> {
-        let Self { manager, request } = self;
+        let Self { manager, request, .. } = self;
         let table = &manager.table;
-        if leads.contains(&true) {
-            manager.store_lapses();
-        }
+        let rest = if leads.contains(&true) { manager.store_lapses() } else { Duration::ZERO };
         let mut taken = None;
         let claimed = table.claim(&request.queues, &mut |row, now| {
             fault::point("task_transition");
@@ -114,9 +114,12 @@ impl Counter<TaskRow> for Claiming<'_> {
         let led = request.queues.iter().zip(leads).filter(|(_, leads)| **leads);
         let due = led.filter_map(|(queue, _)| table.next_due(queue));
         let lapse = table.next_lapse().filter(|_| leads.contains(&true));
-        let looks = table.looks_every().filter(|_| leads.contains(&true));
-        let timers = due.chain(lapse).map(|moment| timer(moment, now));
-        Ok(Claim::Nothing(timers.chain(looks).min()))
+        let lapse = lapse.map(|moment| timer(moment, now).max(rest));
+        // Whoever is not the first in any line waits where somebody has come before.
+        if leads.contains(&true) && !std::mem::replace(&mut self.has_come, true) {
+            table.claimer_came();
+        }
+        Ok(Claim::Nothing(due.map(|moment| timer(moment, now)).chain(lapse).min()))
     }
 
     fn needs_timer(&self, place: usize) -> bool {

@@ -13,7 +13,7 @@ use super::subscribers::Subscribers;
 use super::transitions::{Ending, Preconditions, not_found};
 use super::{Record, TaskManager, lapse, render, transitions};
 use crate::clock::Now;
-use crate::error::Result;
+use crate::error::{Result, Status};
 use crate::events::{EventKind, Keeper};
 use crate::fault;
 use crate::json::Value;
@@ -23,6 +23,9 @@ use crate::text::Text;
 
 /// Lapses that one call stores beside its own work.
 pub(super) const LAPSES_PER_CALL: usize = 4;
+
+/// How long lapses that could not be stored are left alone by those who wait.
+const LAPSES_AGAIN: Duration = Duration::from_secs(1);
 
 /// Decides what becomes of a task that is there.
 type Step<'a> = dyn FnMut(&TaskRow, Now) -> Result<Change<TaskRow>> + 'a;
@@ -205,8 +208,9 @@ impl TaskManager {
     }
 
     /// Stores and announces a few lapses that ended their tasks.
-    pub(super) fn store_lapses(&self) {
-        self.lapses.store();
+    /// Gives the shortest time until that is worth another try.
+    pub(super) fn store_lapses(&self) -> Duration {
+        self.lapses.store()
     }
 }
 
@@ -217,10 +221,12 @@ pub(super) struct Lapses {
 }
 
 impl Lapses {
-    /// Stores and announces a few. What fails here is left to the next call: every answer is the same with and
-    /// without.
-    fn store(&self) {
-        for id in self.table.lapsed(LAPSES_PER_CALL).unwrap_or_default() {
+    /// Stores and announces a few. What fails here is left to a later call: every answer is the same with and
+    /// without. Gives the shortest time until another try is worth it.
+    fn store(&self) -> Duration {
+        let Ok(lapsed) = self.table.lapsed(LAPSES_PER_CALL) else { return LAPSES_AGAIN };
+        let mut rest = if lapsed.is_empty() { Duration::ZERO } else { LAPSES_AGAIN };
+        for id in lapsed {
             let mut ended = false;
             let stored = self.table.transact(&id, None, &mut |row, now| {
                 let lapsed = row.and_then(|row| lapse::ended(row, now));
@@ -232,14 +238,21 @@ impl Lapses {
                 self.table.hub().announce(EventKind::Changed, &id);
                 self.subscribers.tell(&id);
             }
+            match stored {
+                Ok(()) => rest = Duration::ZERO,
+                // The others would wait for the storage as long.
+                Err(error) if error.status() == Status::Unavailable => return LAPSES_AGAIN,
+                Err(_) => {}
+            }
         }
+        rest
     }
 }
 
 impl Keeper for Lapses {
     fn keep(&self) -> Option<Duration> {
-        self.store();
+        let rest = self.store();
         let now = self.table.now().ok()?;
-        self.table.next_lapse().map(|next| timer(next, now))
+        self.table.next_lapse().map(|next| timer(next, now).max(rest))
     }
 }

@@ -6,7 +6,7 @@ use super::*;
 use crate::claimers::Claimers;
 use crate::clock::{Moment, Now};
 use crate::error::{Error, Reason};
-use crate::events::Hub;
+use crate::events::{Hub, Keeper as _};
 use crate::store::{
     AsOf, Decide, DecideClaim, DecideEach, ExpiryListener, Limits, Operation, Table, TaskQuery, TaskStatus,
     WorkCounters,
@@ -143,7 +143,8 @@ impl TaskTable for Stub {
     }
 
     fn lapsed(&self, _most: usize) -> Result<Vec<Arc<str>>> {
-        Err(broken())
+        // One that fails finds lapses and cannot store them.
+        if self.mood == Mood::Fails { Ok(vec![ID.into()]) } else { Err(broken()) }
     }
 
     fn next_due(&self, _queue: &str) -> Option<Moment> {
@@ -151,7 +152,7 @@ impl TaskTable for Stub {
     }
 
     fn next_lapse(&self) -> Option<Moment> {
-        None
+        Some(fixtures::at(0).plus_ms(0))
     }
 
     fn claimers(&self) -> &Claimers {
@@ -198,6 +199,14 @@ fn a_storage_failure_has_the_response_ready() {
     // What needs no storage is answered all the same.
     let unknown = br#"{"jsonrpc":"2.0","id":1,"method":"x"}"#;
     assert!(manager.handle_request("/mcp", None, None, unknown).unwrap().is_some());
+}
+
+#[test]
+fn lapses_that_cannot_be_found_or_stored_are_left_alone_for_a_while() {
+    for mood in [Mood::Fails, Mood::Loses] {
+        let (manager, _) = manager(mood, None);
+        assert!(manager.lapses.keep().is_some_and(|rest| rest >= Duration::from_secs(1)));
+    }
 }
 
 #[test]

@@ -83,6 +83,34 @@ fn a_lapse_that_ends_a_task_is_announced_to_who_waits_for_events() {
     assert_eq!((&waited["task"]["status"], &waited["revision"]), (&"failed".into(), &2.into()));
 }
 
+/// How often this thread has slept.
+#[cfg(target_os = "linux")]
+fn sleeps() -> u64 {
+    let status = std::fs::read_to_string("/proc/thread-self/status").unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("voluntary_ctxt_switches:")).unwrap();
+    line.trim().parse().unwrap()
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn who_waits_sleeps_until_there_is_something_to_do() {
+    let (store, _folder) = stores::open(Clock::System);
+    let manager = manager(&store);
+    thread::scope(|scope| {
+        for n in 0..4 {
+            let manager = &manager;
+            scope.spawn(move || {
+                let before = sleeps();
+                let claim = format!(r#"{{"worker":"w","queues":["nothing-{n}"],"leaseMs":60000}}"#);
+                let claimed = manager.claim_task(&claim, Some(Duration::from_millis(600))).unwrap();
+                assert!(claimed.is_none());
+                let slept = sleeps() - before;
+                assert!(slept < 40, "a claimer woke {slept} times with nothing to do");
+            });
+        }
+    });
+}
+
 #[test]
 fn closing_the_manager_ends_the_wait() {
     let (store, _folder) = stores::open(Clock::System);

@@ -22,6 +22,7 @@ mod network;
 mod options;
 mod pins;
 mod pool;
+mod queue_watch;
 mod row;
 mod schema;
 mod session_row;

@@ -13,6 +13,7 @@ use super::super::{
 use super::changes::{self, FileNotifier};
 use super::columns::Statements;
 use super::failure::Failure;
+use super::queue_watch::QueueWatch;
 use super::row::{
     HEAD_COLUMNS, Head, Place, Reader, SqlRow, Unreadable, WRITE_CONTEXT_COLUMNS, WriteContext, read_row,
     signed,
@@ -44,7 +45,8 @@ pub(super) struct SqlTable<R: SqlRow> {
     /// Not before then is there something to sweep, as far as is known: milliseconds since 1970.
     sweep_at_ms: AtomicI64,
     /// Who waits for tasks, and what became of them here; of tables of tasks only.
-    pub(super) claimers: Claimers,
+    pub(super) claimers: Arc<Claimers>,
+    pub(super) queue_watch: Arc<QueueWatch>,
     pub(super) counters: WorkCounters,
     /// When to look for lapses next: milliseconds since 1970.
     pub(super) look_for_lapses_at_ms: AtomicI64,
@@ -100,6 +102,9 @@ impl<R: SqlRow> SqlTable<R> {
         let hub = Arc::new(Hub::shared(Arc::downgrade(&notifier) as _));
         shared.changes.watch(name, &statements.version, &hub);
         shared.clock.watch(Arc::downgrade(&hub) as _);
+        let claimers: Arc<Claimers> = Arc::default();
+        shared.clock.watch(Arc::downgrade(&claimers) as _);
+        let queue_watch = QueueWatch::new(&shared, name, &claimers);
         Arc::new(Self {
             shared,
             name,
@@ -107,7 +112,8 @@ impl<R: SqlRow> SqlTable<R> {
             hub,
             _notifier: notifier,
             sweep_at_ms: AtomicI64::new(i64::MIN),
-            claimers: Claimers::default(),
+            claimers,
+            queue_watch,
             counters: WorkCounters::default(),
             look_for_lapses_at_ms: AtomicI64::new(i64::MIN),
             has_listeners: AtomicBool::new(false),

@@ -4,7 +4,6 @@
 #![forbid(unsafe_code)]
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use rusqlite::{Connection, OptionalExtension as _};
 
@@ -24,8 +23,6 @@ use crate::sync::atomic::Ordering;
 
 /// Expired tasks at the front of queues that one claim removes.
 const SWEEP_PER_CLAIM: usize = 64;
-/// How often the first in each line looks for tasks. What another process makes claimable is to be seen within 25 ms.
-const LOOK_EVERY: Duration = Duration::from_millis(8);
 /// How long a look at the next lapse is good for: other processes may have stored an earlier one.
 const LOOK_FOR_LAPSES_EVERY_MS: i64 = 1000;
 
@@ -145,8 +142,8 @@ impl TaskTable for SqlTable<TaskRow> {
         Some(Moment { wall_ms, tick_ns: self.shared.ticks.tick(wall_ms) })
     }
 
-    fn looks_every(&self) -> Option<Duration> {
-        Some(LOOK_EVERY)
+    fn claimer_came(&self) {
+        self.queue_watch.claimer_came();
     }
 
     fn claimers(&self) -> &Claimers {

@@ -52,7 +52,6 @@ struct State {
 
 impl Worker {
     /// Adds to what is done at each turn, for as long as it lives.
-    #[allow(dead_code, reason = "for the claimers of queued work")]
     pub(super) fn add_chore(&self, chore: Weak<dyn Chore>) {
         super::super::add_listener(&mut self.chores.lock(), chore);
     }
