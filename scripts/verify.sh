@@ -51,7 +51,8 @@ sqlite() {
     TASKHOLD_MODEL_CASES=${TASKHOLD_SQLITE_MODEL_CASES:-1000} \
         TASKHOLD_RACE_ROUNDS=${TASKHOLD_SQLITE_RACE_ROUNDS:-3000} \
         TASKHOLD_SOAK=${TASKHOLD_SQLITE_SOAK:-20000} scripts/test-sqlite.sh model races soak &&
-        TASKHOLD_KILL_ROUNDS=${TASKHOLD_KILL_ROUNDS:-200} $cargo test --quiet --test sqlite_processes
+        TASKHOLD_KILL_ROUNDS=${TASKHOLD_KILL_ROUNDS:-200} $cargo test --quiet --test sqlite_processes &&
+        TASKHOLD_VISITS=${TASKHOLD_VISITS:-200} $cargo test --quiet --test sqlite_visitors
 }
 
 interleavings() {

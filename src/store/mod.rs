@@ -38,7 +38,7 @@ pub(crate) fn is_too_roomy(entries: usize, capacity: usize) -> bool {
 
 /// Adds to a list of listeners. Those that are gone are taken out when there is no more room: adding many must not
 /// look at each of them each time.
-fn add_listener<L: ?Sized>(listeners: &mut Vec<Weak<L>>, listener: Weak<L>) {
+pub(crate) fn add_listener<L: ?Sized>(listeners: &mut Vec<Weak<L>>, listener: Weak<L>) {
     if listeners.len() == listeners.capacity() {
         listeners.retain(|known| known.strong_count() > 0);
     }

@@ -99,7 +99,9 @@ impl FileGuard {
         // While the index is in use, the log is there.
         wait_until(patience, || {
             let users = identity_of(&guard.index).map(locks::holders).unwrap_or_default();
-            users.iter().all(|&user| user == std::process::id()) || guard.log.exists()
+            let has_log = users.iter().all(|&user| user == std::process::id()) || guard.log.exists();
+            // An index that is made anew does not know what others still write into the log.
+            has_log && guard.is_index_of_all()
         })?;
         guard.registration =
             identity.map(|identity| Registration::new(identity, path, patience)).transpose()?;
@@ -109,17 +111,21 @@ impl FileGuard {
     /// After it was opened: notes what is to stay as it is. Refuses when another process goes on with an index that is
     /// not the one at its path: each would overwrite what the other acknowledged.
     pub(super) fn after_open(&self, patience: Duration) -> Result<()> {
-        wait_until(patience, || {
-            let (Some(file), Some(index)) = (self.identity, identity_of(&self.index)) else { return true };
-            let (users, on_index) = (locks::holders(file), locks::holders(index));
-            users.iter().all(|user| *user == std::process::id() || on_index.contains(user))
-        })?;
+        wait_until(patience, || self.is_index_of_all())?;
         *self.opened.lock() = Opened {
             log: identity_of(&self.log),
             index: identity_of(&self.index),
             locked: locks::locked_descriptor(&self.path),
         };
         Ok(())
+    }
+
+    /// Whether all other processes that have the file open use the index at its path.
+    fn is_index_of_all(&self) -> bool {
+        let Some(file) = self.identity else { return true };
+        let users = locks::holders(file);
+        let on_index = identity_of(&self.index).map(locks::holders).unwrap_or_default();
+        users.iter().all(|user| *user == std::process::id() || on_index.contains(user))
     }
 
     /// The file of the log.
@@ -136,11 +142,17 @@ impl FileGuard {
     }
 
     /// Whether the log may be copied into the file when the last connection closes. If it was removed, that saves what
-    /// is in it; if another lies at its path, it would be removed.
+    /// is in it; if another lies at its path, that one would be removed. A log that lost its index only may be in use by
+    /// whoever opens the file now, and is left to the next to open it.
     pub(super) fn may_copy_log(&self) -> bool {
         match self.lost.load(Ordering::Relaxed) {
             NOTHING => self.has_files(),
-            FILES => identity_of(&self.path) == self.identity && !self.log.exists() && !self.index.exists(),
+            FILES => {
+                let index = self.opened.lock().index;
+                identity_of(&self.path) == self.identity
+                    && !self.log.exists()
+                    && identity_of(&self.index).is_none_or(|found| Some(found) == index)
+            }
             _ => false,
         }
     }

@@ -188,7 +188,7 @@ impl SqliteBackend {
         let shared = Shared {
             ticks: Ticks { base_ms: clock.now().wall_ms },
             clock,
-            pool: Pool::new(Arc::clone(&file), options.busy_timeout),
+            pool: Pool::new(Arc::clone(&file), options.busy_timeout, pool::MOST),
             writer: Arc::new(Writer::new(connection, Arc::clone(&file), number)),
             file,
             log,

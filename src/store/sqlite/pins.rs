@@ -75,7 +75,7 @@ struct State {
 
 /// A holder that ended and whose rows are to be removed.
 #[derive(Clone, Copy, Debug)]
-struct Ended {
+pub(super) struct Ended {
     holder: Holder,
     /// When, by the store's clock: idle time begins then.
     tick_ns: i64,
@@ -97,11 +97,14 @@ impl Pins {
     /// The same; a test may shorten it, so that it need not wait.
     #[cfg(feature = "fault-injection")]
     fn lease_ms() -> i64 {
-        let chosen = std::env::var("TASKHOLD_TEST_PIN_LEASE_MS").ok();
-        chosen.and_then(|ms| ms.parse().ok()).unwrap_or(LEASE_MS)
+        chosen_by_test("TASKHOLD_TEST_PIN_LEASE_MS").unwrap_or(LEASE_MS)
     }
 
     fn renew_every() -> Duration {
+        #[cfg(feature = "fault-injection")]
+        if let Some(ms) = chosen_by_test("TASKHOLD_TEST_PIN_RENEW_MS") {
+            return Duration::from_millis(ms.unsigned_abs());
+        }
         Duration::from_millis(Self::lease_ms().unsigned_abs() / 4)
     }
 
@@ -136,7 +139,8 @@ impl Pins {
         had_pins
     }
 
-    fn ended(&self) -> Vec<Ended> {
+    /// Those whose rows may still be in the file.
+    pub(super) fn ended(&self) -> Vec<Ended> {
         if self.has_ended.load(Ordering::SeqCst) { self.lock().ended.clone() } else { Vec::new() }
     }
 
@@ -147,15 +151,19 @@ impl Pins {
     }
 }
 
+#[cfg(feature = "fault-injection")]
+fn chosen_by_test(variable: &str) -> Option<i64> {
+    std::env::var(variable).ok()?.parse().ok()
+}
+
 /// Leaves out of a session's pins those of holders that ended here, whose rows are still to be removed.
 pub(super) fn leave_out_ended(
     row: &mut SessionRow,
     sequence: i64,
-    shared: &Shared,
+    ended: &[Ended],
     connection: &Connection,
 ) -> rusqlite::Result<()> {
-    let ended = if row.pins > 0 { shared.pins.ended() } else { Vec::new() };
-    if ended.is_empty() {
+    if row.pins == 0 || ended.is_empty() {
         return Ok(());
     }
     let mut statement = connection.prepare_cached(OF_SESSION)?;

@@ -15,9 +15,7 @@ use crate::error::Result;
 use crate::sync::{Condvar, Mutex};
 
 /// Most connections at once: more readers than processors gain nothing.
-const MOST: usize = 16;
-/// Most connections that are kept for later reads.
-const KEPT: usize = 8;
+pub(super) const MOST: usize = 16;
 
 /// Connections that read.
 pub(super) struct Pool {
@@ -26,6 +24,7 @@ pub(super) struct Pool {
     /// Goes after the connections.
     file: Arc<StoreFile>,
     busy_timeout: Duration,
+    most: usize,
 }
 
 #[derive(Default)]
@@ -52,8 +51,9 @@ impl Drop for Room<'_> {
 }
 
 impl Pool {
-    pub(super) fn new(file: Arc<StoreFile>, busy_timeout: Duration) -> Self {
-        Self { connections: Mutex::default(), given_back: Condvar::new(), file, busy_timeout }
+    /// With at most so many connections at once, of which half are kept for later reads.
+    pub(super) fn new(file: Arc<StoreFile>, busy_timeout: Duration, most: usize) -> Self {
+        Self { connections: Mutex::default(), given_back: Condvar::new(), file, busy_timeout, most }
     }
 
     /// Runs `read` on a connection. It may run more than once, while the file is locked.
@@ -79,7 +79,7 @@ impl Pool {
         // One that failed is closed instead of given back.
         let done = done.map_err(|error| storage_error(&error))?;
         let mut connections = self.connections.lock();
-        if connections.free.len() < KEPT {
+        if connections.free.len() < self.most / 2 {
             connections.free.push(connection);
             room.is_kept = true;
         }
@@ -92,7 +92,7 @@ impl Pool {
         let mut connections = self.connections.lock();
         loop {
             let free = connections.free.pop();
-            if free.is_some() || connections.open < MOST {
+            if free.is_some() || connections.open < self.most {
                 connections.open += usize::from(free.is_none());
                 return (free, Room { pool: self, is_kept: false });
             }

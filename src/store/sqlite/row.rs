@@ -6,8 +6,8 @@ use rusqlite::types::ValueRef;
 use rusqlite::{Connection, Row as Columns};
 
 use super::super::Row;
-use super::Shared;
 use super::columns::{Binder, Column, Statements};
+use super::pins::Ended;
 use super::table::SqlTable;
 use super::writer::Transaction;
 use crate::clock::{NANOS_PER_MILLI, Now};
@@ -99,11 +99,11 @@ pub(super) trait SqlRow: Row {
         statements.update(self, transaction, place, ticks)
     }
 
-    /// Corrects a row that was read by what this process knows and the file does not say yet.
+    /// Corrects a row that was read by what this process knew before and the file did not say yet.
     fn correct(
         &mut self,
         _sequence: i64,
-        _shared: &Shared,
+        _ended: &[Ended],
         _connection: &Connection,
     ) -> rusqlite::Result<()> {
         Ok(())

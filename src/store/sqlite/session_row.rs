@@ -9,10 +9,10 @@ use rusqlite::Connection;
 
 use super::super::{Row as _, SessionRow};
 use super::columns::{Binder, Column};
+use super::pins::{self, Ended};
 use super::row::{Place, Reader, SqlRow, Ticks, Unreadable, signed};
 use super::table::SqlTable;
 use super::writer::Transaction;
-use super::{Shared, pins};
 use crate::clock::{NANOS_PER_MILLI, Now};
 use crate::events::EventKind;
 
@@ -99,8 +99,8 @@ impl SqlRow for SessionRow {
         columns.put(self.pins)
     }
 
-    fn correct(&mut self, sequence: i64, shared: &Shared, connection: &Connection) -> rusqlite::Result<()> {
-        pins::leave_out_ended(self, sequence, shared, connection)
+    fn correct(&mut self, sequence: i64, ended: &[Ended], connection: &Connection) -> rusqlite::Result<()> {
+        pins::leave_out_ended(self, sequence, ended, connection)
     }
 
     fn deleted(transaction: &Transaction<'_>, place: Place) -> rusqlite::Result<()> {

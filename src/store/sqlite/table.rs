@@ -73,9 +73,11 @@ impl<R: SqlRow> Stored<R> {
         Ok(Some(Self { head, row }))
     }
 
-    /// Corrects it by what this process knows and the file does not say yet.
+    /// Corrects it by what this process knows and the file does not say yet, which is the same for as long as the
+    /// transaction keeps other writers out.
     pub(super) fn correct(&mut self, shared: &Shared, connection: &Connection) -> rusqlite::Result<()> {
-        self.row.as_mut().map_or(Ok(()), |row| row.correct(self.head.sequence, shared, connection))
+        let ended = shared.pins.ended();
+        self.row.as_mut().map_or(Ok(()), |row| row.correct(self.head.sequence, &ended, connection))
     }
 
     /// Whether it is gone. The row knows best; the column speaks for one that cannot be read.
@@ -338,6 +340,8 @@ impl<R: SqlRow> SqlTable<R> {
         let time_ms = self.shared.system_ms(now);
         let statements = &self.statements;
         let found = self.shared.read(|connection| {
+            // Before the file is read: what is removed from it meanwhile is forgotten here.
+            let ended = self.shared.pins.ended();
             let mut statement = connection.prepare_cached(if claim.is_some() {
                 &statements.select_claimed
             } else {
@@ -351,7 +355,7 @@ impl<R: SqlRow> SqlTable<R> {
             let Some(columns) = rows.next()? else { return Ok(None) };
             let mut row = read_row::<R>(Reader::new(columns, HEAD_COLUMNS), self.shared.ticks, now.tick_ns)?;
             if let Ok(row) = &mut row {
-                row.correct(columns.get(0)?, &self.shared, connection)?;
+                row.correct(columns.get(0)?, &ended, connection)?;
             }
             // The head is read only for a row that cannot tell by itself.
             let is_expired = if let Ok(row) = &row {

@@ -14,6 +14,7 @@ use rusqlite::Connection;
 use super::changes::PollState;
 use super::{Shared, pins};
 use crate::fault;
+use crate::store::add_listener;
 use crate::sync::atomic::{AtomicU64, Ordering};
 use crate::sync::{Condvar, Mutex, thread};
 
@@ -53,7 +54,7 @@ struct State {
 impl Worker {
     /// Adds to what is done at each turn, for as long as it lives.
     pub(super) fn add_chore(&self, chore: Weak<dyn Chore>) {
-        super::super::add_listener(&mut self.chores.lock(), chore);
+        add_listener(&mut self.chores.lock(), chore);
     }
 
     pub(super) fn chores(&self) -> Vec<Arc<dyn Chore>> {

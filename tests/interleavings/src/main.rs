@@ -5,7 +5,7 @@
 //! random and by probabilistic concurrency testing, which finds a fault that takes few changes of thread.
 //!
 //! `interleavings [NAME]` runs the models whose name contains NAME. `TASKHOLD_SCHEDULES` says how many schedules
-//! each has.
+//! each has; those over files have fewer.
 
 #![allow(
     dead_code,
@@ -25,7 +25,6 @@ mod clock;
 mod error;
 #[path = "../../../src/events.rs"]
 mod events;
-#[path = "../../../src/fault.rs"]
 mod fault;
 mod ffi;
 #[path = "../../../src/json/mod.rs"]
@@ -49,8 +48,10 @@ mod text;
 mod time;
 
 mod model_events;
+mod model_pins;
 mod model_rules;
 mod model_table;
+mod sqlite;
 
 use std::time::Instant;
 
@@ -62,18 +63,28 @@ type Model = (&'static str, fn());
 
 /// How many changes of thread a fault may take that the second scheduler looks for.
 const DEPTH: usize = 3;
+/// Models over files have one schedule for so many of others.
+const FEWER_OVER_FILES: usize = 20;
 
 fn main() {
     let wanted = std::env::args().nth(1).unwrap_or_default();
     let schedules: usize = std::env::var("TASKHOLD_SCHEDULES")
         .map_or(2000, |text| text.parse().expect("TASKHOLD_SCHEDULES is a number"));
     // Its atomics are sequentially consistent: weaker orderings are what `orderings` and Miri look at.
+    // Leases of pins are renewed at every turn of SQLite's worker.
     // SAFETY: there is one thread yet.
-    unsafe { std::env::set_var("SHUTTLE_SILENCE_WARNINGS", "1") };
-    let models = [ffi::models::ALL, model_events::ALL, model_table::ALL, model_rules::ALL].concat();
-    let wanted: Vec<Model> = models.into_iter().filter(|(name, _)| name.contains(&wanted)).collect();
+    unsafe {
+        std::env::set_var("SHUTTLE_SILENCE_WARNINGS", "1");
+        std::env::set_var("TASKHOLD_TEST_PIN_RENEW_MS", "0");
+    }
+    let in_memory = [ffi::models::ALL, model_events::ALL, model_table::ALL, model_rules::ALL].concat();
+    let models = [in_memory, sqlite::models()].concat().into_iter().map(|model| (model, schedules));
+    // Each run makes a file, which takes as long as a hundred runs of others.
+    let over_files = model_pins::ALL.iter().map(|&model| (model, schedules.div_ceil(FEWER_OVER_FILES)));
+    let wanted: Vec<(Model, usize)> =
+        models.chain(over_files).filter(|((name, _), _)| name.contains(&wanted)).collect();
     assert!(!wanted.is_empty(), "no model has such a name");
-    for (name, model) in wanted {
+    for ((name, model), schedules) in wanted {
         let begun = Instant::now();
         let mut config = Config::new();
         config.stack_size = 1 << 20;
