@@ -46,7 +46,7 @@ impl Handle for taskhold_session_store {
 ///    partition may have, the anonymous one too, over all endpoints; exact, and checked before the limit of all.
 ///  - `initializationTimeoutMs` (60000; 0: off): a session that is not initialized after this time expires,
 ///    pinned or not. A terminated one stays for one idle timeout, as every terminated session does.
-///  - `keepExpired` (0): how many of the sessions that this process removed by expiry are kept for
+///  - `keepExpired` (0): how many of the sessions that expired are kept for
 ///    taskhold_session_store_take_expired().
 ///
 /// @param store        In, optional: where the sessions live. NULL is a private store in memory.
@@ -321,14 +321,15 @@ pub unsafe extern "C" fn taskhold_session_store_unpin(
     })
 }
 
-/// Takes the sessions that this process removed because they expired, each once, so that the host can let go
-/// of what it kept beside them. Only the last `keepExpired` ones are there.
+/// Takes sessions that expired, each once, so that the host can let go of what it kept beside them: those that this
+/// process removed, and, on SQLite, those that another process removed and that were created or pinned through this
+/// handle. Only the last `keepExpired` ones are there. A process that stands still for ten minutes may miss some.
 ///
 /// @param sessions     In: the session store.
 /// @param out_sessions Out, owned: JSON array of `{"reason": "idle" | "uninitialized", "sessionId": "...",
 ///                     "endpoint": "..."}`, `[]` when there are none. Free it with taskhold_string_free().
 /// @param out_error    Out, owned, optional: why the call failed.
-/// @return OK.
+/// @return OK; UNAVAILABLE (storage_unavailable).
 /// @note Any thread.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn taskhold_session_store_take_expired(

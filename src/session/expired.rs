@@ -1,5 +1,5 @@
-//! The last sessions that this process removed because they expired, kept for the host so that it can
-//! release what it holds beside them. Each is handed out once; beyond the bound the oldest is forgotten.
+//! The last sessions that this process removed because they expired, and those that another one removed and that have
+//! to do with this store, kept for the host so that it can release what it holds beside them. Each is handed out once; beyond the bound the oldest is forgotten.
 
 #![forbid(unsafe_code)]
 
@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use crate::json::ArrayWriter;
-use crate::store::{ExpiryListener, SessionRow};
+use crate::store::{ExpiredSession, ExpiryListener, SessionRow};
 use crate::sync::Mutex;
 use crate::text::Text;
 
@@ -15,14 +15,7 @@ use crate::text::Text;
 #[derive(Debug)]
 pub(super) struct ExpiredSessions {
     bound: usize,
-    sessions: Mutex<VecDeque<Expired>>,
-}
-
-#[derive(Debug)]
-struct Expired {
-    reason: &'static str,
-    id: Arc<str>,
-    endpoint: Arc<str>,
+    sessions: Mutex<VecDeque<ExpiredSession>>,
 }
 
 impl ExpiredSessions {
@@ -34,6 +27,15 @@ impl ExpiredSessions {
         self.bound
     }
 
+    /// Keeps one more.
+    pub(super) fn add(&self, expired: ExpiredSession) {
+        let mut sessions = self.sessions.lock();
+        if sessions.len() == self.bound {
+            sessions.pop_front();
+        }
+        sessions.push_back(expired);
+    }
+
     /// Everything kept, oldest first, as a JSON array; afterwards nothing is kept.
     pub(super) fn take(&self) -> Text {
         let sessions = std::mem::take(&mut *self.sessions.lock());
@@ -42,7 +44,7 @@ impl ExpiredSessions {
         for expired in &sessions {
             array
                 .object()
-                .plain_string("reason", expired.reason)
+                .plain_string("reason", &expired.reason)
                 .string("sessionId", &expired.id)
                 .string("endpoint", &expired.endpoint);
         }
@@ -53,23 +55,10 @@ impl ExpiredSessions {
 
 impl ExpiryListener<SessionRow> for ExpiredSessions {
     fn expired(&self, row: &SessionRow) {
-        let mut sessions = self.sessions.lock();
-        if sessions.len() == self.bound {
-            sessions.pop_front();
-        }
-        sessions.push_back(Expired {
-            reason: reason(row),
+        self.add(ExpiredSession {
+            reason: row.expiry_reason().into(),
             id: Arc::clone(&row.id),
             endpoint: Arc::clone(&row.endpoint),
         });
-    }
-}
-
-/// Which of its two limits ended the session: the one that it met first.
-fn reason(row: &SessionRow) -> &'static str {
-    match (row.idle_at(), row.initialization_overdue_at()) {
-        (Some(idle), Some(overdue)) if idle < overdue => "idle",
-        (_, Some(_)) => "uninitialized",
-        _ => "idle",
     }
 }

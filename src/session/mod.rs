@@ -55,9 +55,9 @@ impl SessionStore {
         if options.limits().per_partition.is_some() {
             table.count_partitions()?;
         }
-        let (holder, pins) = (table.open_holder(), Arc::new(Pins::default()));
-        watch_expiry(&*table, &pins);
         let bound = usize::try_from(options.keep_expired).unwrap_or(usize::MAX);
+        let (holder, pins) = (table.open_holder(bound), Arc::new(Pins::default()));
+        watch_expiry(&*table, &pins);
         let expired = (bound > 0).then(|| Arc::new(ExpiredSessions::new(bound)));
         if let Some(expired) = &expired {
             watch_expiry(&*table, expired);
@@ -81,11 +81,13 @@ impl SessionStore {
         check_name(endpoint, "endpoint")?;
         let creation = Creation::parse(endpoint, creation)?;
         let mut created = None;
-        let outcome = self.transact(&creation.session_id, self.options.limits(), &mut |taken, now| {
-            let (row, snapshot) = transitions::create(taken, &creation, &self.options, now)?;
-            created = Some(snapshot);
-            Ok(Change::Put(row))
-        });
+        let outcome =
+            self.table.create(self.holder, &creation.session_id, self.options.limits(), &mut |taken, now| {
+                fault::point("session_transition");
+                let (row, snapshot) = transitions::create(taken, &creation, &self.options, now)?;
+                created = Some(snapshot);
+                Ok(Change::Put(row))
+            });
         match outcome {
             Ok(()) => Ok(created),
             Err(error) if error.status() == Status::CapacityExhausted => Ok(None),
@@ -181,6 +183,9 @@ impl SessionStore {
     pub fn take_expired(&self) -> Result<Text> {
         let Some(expired) = &self.expired else { return Ok(Text::from("[]")) };
         self.table.sweep(expired.bound())?;
+        for told in self.table.take_expired(self.holder)? {
+            expired.add(told);
+        }
         Ok(expired.take())
     }
 

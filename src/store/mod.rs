@@ -7,6 +7,7 @@
 mod event_log;
 pub mod memory;
 mod rows;
+mod sessions;
 #[cfg(feature = "sqlite")]
 pub mod sqlite;
 mod task_texts;
@@ -20,6 +21,7 @@ use std::time::Duration;
 
 pub use self::event_log::{Appended, KeptEvents, LogLimits, LogTotals};
 pub use self::rows::{A2aRow, ArrayIndex, InputState, Member, SessionRow, TaskRow, TaskStatus};
+pub use self::sessions::{ExpiredSession, HeldPins, Holder, SessionTable};
 pub use self::task_texts::{TaskCreation, TaskTexts};
 pub use self::work::{Attempts, Lease, Work, WorkOrder, WorkState};
 use crate::claimers::Claimers;
@@ -193,30 +195,6 @@ pub trait Table<R: Row>: Send + Sync {
 
     /// Where changes to this table are announced and waited for.
     fn hub(&self) -> &Arc<Hub>;
-}
-
-/// Who holds pins: one for each open session store.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Holder(pub i64);
-
-/// Pins of one holder on one session: its id, its instance, how many.
-pub type HeldPins = (Arc<str>, i64, u32);
-
-/// A table of sessions, which are pinned while they are in use. A pin belongs to its holder and ends with it; on
-/// storage that outlives the process it is a lease, which is renewed for as long as its holder is open.
-pub trait SessionTable: Table<SessionRow> {
-    /// A new holder.
-    fn open_holder(&self) -> Holder;
-
-    /// Pins the session `id` once more and gives its instance; `None` when there is no such session.
-    fn pin(&self, holder: Holder, id: &str) -> Result<Option<i64>>;
-
-    /// Lets go of one pin of `holder` on the session `id`. False when that session is gone, or another one than
-    /// `instance` is there.
-    fn unpin(&self, holder: Holder, id: &str, instance: i64) -> Result<bool>;
-
-    /// The holder ended with these pins, which hold nothing from now on. Never blocks, and cannot fail.
-    fn close_holder(&self, holder: Holder, held: Vec<HeldPins>);
 }
 
 /// Which tasks an operator's listing shows.

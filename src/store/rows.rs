@@ -181,6 +181,15 @@ impl SessionRow {
             first_tick_beyond(self.created_tick_ns, self.initialization_timeout_ms)
         }
     }
+
+    /// Which of its two limits ends the session: the one that it meets first.
+    pub fn expiry_reason(&self) -> &'static str {
+        match (self.idle_at(), self.initialization_overdue_at()) {
+            (Some(idle), Some(overdue)) if idle < overdue => "idle",
+            (_, Some(_)) => "uninitialized",
+            _ => "idle",
+        }
+    }
 }
 
 /// The first tick that is more than `timeout_ms` after `since`: a session whose age equals its timeout is still

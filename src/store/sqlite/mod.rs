@@ -1,7 +1,7 @@
 //! The SQLite backend: records in one file that the processes of a host share and that survives them. Writes
 //! go through one connection ([`writer`]), reads through a few ([`pool`]); [`table`] is the atomic step over a
 //! [`row`]. What goes on beside the callers does the [`worker`]: [`changes`] sees what other processes change, [`pins`]
-//! renews leases, [`log`] keeps the log short.
+//! renews leases, [`watchers`] tells of sessions that others remove, [`log`] keeps the log short.
 //!
 //! Ages are measured by the host's clock, since no other clock survives a restart.
 
@@ -26,11 +26,13 @@ mod queue_watch;
 mod row;
 mod schema;
 mod session_row;
+mod session_table;
 mod stats;
 mod table;
 mod task_row;
 #[cfg(test)]
 mod tests;
+mod watchers;
 mod work;
 mod work_row;
 mod worker;
@@ -53,6 +55,7 @@ use self::pins::Pins;
 use self::pool::Pool;
 use self::row::{SqlRow, Ticks};
 use self::table::SqlTable;
+use self::watchers::Watchers;
 use self::worker::Worker;
 use self::writer::{Transaction, Writer};
 use super::work_figures::WorkTotals;
@@ -73,6 +76,7 @@ struct Shared {
     backoff: Backoff,
     changes: Changes,
     pins: Pins,
+    watchers: Watchers,
     worker: Worker,
     /// Random: tells this open store from all others over the file.
     number: i64,
@@ -195,6 +199,7 @@ impl SqliteBackend {
             backoff,
             changes: Changes::default(),
             pins: Pins::default(),
+            watchers: Watchers::default(),
             worker: Worker::default(),
             number,
             busy_timeout: options.busy_timeout,

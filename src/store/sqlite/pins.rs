@@ -11,11 +11,10 @@ use std::time::{Duration, Instant};
 
 use rusqlite::Connection;
 
-use super::super::{HeldPins, Holder, Row as _, SessionRow, SessionTable, corrupt_row};
+use super::super::{Holder, Row as _, SessionRow};
 use super::Shared;
 use super::columns::select;
-use super::failure::Failure;
-use super::row::{HEAD_COLUMNS, Reader, SEQUENCE_BITS, SqlRow, Unreadable};
+use super::row::{HEAD_COLUMNS, Reader, SEQUENCE_BITS, SqlRow};
 use super::table::{SqlTable, Stored, system_ms};
 use super::writer::Transaction;
 use crate::clock::Now;
@@ -30,10 +29,12 @@ const MOST_AT_ONCE: usize = 256;
 /// How soon what failed is tried again.
 const RETRY: Duration = Duration::from_millis(500);
 
-const PIN: &str = "INSERT INTO session_pins (session, holder, pins, lease_until) VALUES (?1, ?2, 1, ?3) \
+/// One pin more of a holder on a session.
+pub(super) const PIN: &str = "INSERT INTO session_pins (session, holder, pins, lease_until) VALUES (?1, ?2, 1, ?3) \
      ON CONFLICT (session, holder) DO UPDATE SET pins = pins + 1, lease_until = excluded.lease_until";
-const UNPIN: &str = "UPDATE session_pins SET pins = pins - 1 WHERE session = ?1 AND holder = ?2 AND pins > 1";
-const UNPIN_LAST: &str = "DELETE FROM session_pins WHERE session = ?1 AND holder = ?2";
+pub(super) const UNPIN: &str =
+    "UPDATE session_pins SET pins = pins - 1 WHERE session = ?1 AND holder = ?2 AND pins > 1";
+pub(super) const UNPIN_LAST: &str = "DELETE FROM session_pins WHERE session = ?1 AND holder = ?2";
 const DROP_LAPSED: &str = "DELETE FROM session_pins WHERE session = ?1 AND lease_until <= ?2";
 const COUNT: &str = "SELECT coalesce(sum(pins), 0) FROM session_pins WHERE session = ?1 AND lease_until > ?2";
 const WRITE_COUNT: &str =
@@ -90,13 +91,13 @@ impl Pins {
 
     /// How long a pin holds without renewal.
     #[cfg(not(feature = "fault-injection"))]
-    const fn lease_ms() -> i64 {
+    pub(super) const fn lease_ms() -> i64 {
         LEASE_MS
     }
 
     /// The same; a test may shorten it, so that it need not wait.
     #[cfg(feature = "fault-injection")]
-    fn lease_ms() -> i64 {
+    pub(super) fn lease_ms() -> i64 {
         chosen_by_test("TASKHOLD_TEST_PIN_LEASE_MS").unwrap_or(LEASE_MS)
     }
 
@@ -108,7 +109,14 @@ impl Pins {
         Duration::from_millis(Self::lease_ms().unsigned_abs() / 4)
     }
 
-    fn add(&self, holder: Holder, session: i64) {
+    pub(super) fn open(&self, store: i64) -> Holder {
+        // Random enough: stores begin at numbers that are far apart.
+        let holder = Holder(store.wrapping_add(self.opened.fetch_add(1, Ordering::Relaxed)));
+        self.lock().held.insert(holder, HashMap::new());
+        holder
+    }
+
+    pub(super) fn add(&self, holder: Holder, session: i64) {
         let mut state = self.lock();
         // One that ended meanwhile has nothing renewed.
         if let Some(sessions) = state.held.get_mut(&holder) {
@@ -116,7 +124,7 @@ impl Pins {
         }
     }
 
-    fn remove(&self, holder: Holder, session: i64) {
+    pub(super) fn remove(&self, holder: Holder, session: i64) {
         let mut state = self.lock();
         let Some(sessions) = state.held.get_mut(&holder) else { return };
         if let Some(count) = sessions.get_mut(&session) {
@@ -128,7 +136,7 @@ impl Pins {
     }
 
     /// Whether something is left for the worker.
-    fn end(&self, holder: Holder, tick_ns: i64) -> bool {
+    pub(super) fn end(&self, holder: Holder, tick_ns: i64) -> bool {
         let mut state = self.lock();
         let had_pins = state.held.remove(&holder).is_some_and(|sessions| !sessions.is_empty());
         if had_pins {
@@ -297,7 +305,7 @@ fn session(
 
 /// Writes down what the pins of a session come to. `row` is the session as it was before they changed, `let_go_at`
 /// when one was let go, if that is how.
-fn recount(
+pub(super) fn recount(
     transaction: &Transaction<'_>,
     shared: &Shared,
     session: i64,
@@ -343,85 +351,4 @@ pub(super) fn settle(
         settled += let_go(transaction, shared, ended, most.saturating_sub(settled))?;
     }
     Ok(settled)
-}
-
-impl SqlTable<SessionRow> {
-    /// The session with this id that is alive, and its sequence number.
-    fn live(
-        &self,
-        transaction: &Transaction<'_>,
-        id: &str,
-    ) -> std::result::Result<Option<(i64, SessionRow)>, Failure> {
-        let now = self.shared.now();
-        let found = transaction.query(&self.statements.select, (self.name, system_ms(), id), |columns| {
-            Stored::<SessionRow>::read(columns, 0, &self.shared, now)
-        })?;
-        let Some(mut stored) = found.flatten() else { return Ok(None) };
-        stored.correct(&self.shared, transaction.connection())?;
-        if stored.is_expired(now, now.wall_ms) {
-            return Ok(None);
-        }
-        let row = stored.row.map_err(|Unreadable| Failure::Refused(corrupt_row()))?;
-        Ok(Some((stored.head.sequence, row)))
-    }
-}
-
-impl SessionTable for SqlTable<SessionRow> {
-    fn open_holder(&self) -> Holder {
-        let pins = &self.shared.pins;
-        // Random enough: stores begin at numbers that are far apart.
-        let holder = Holder(self.shared.number.wrapping_add(pins.opened.fetch_add(1, Ordering::Relaxed)));
-        pins.lock().held.insert(holder, HashMap::new());
-        holder
-    }
-
-    fn pin(&self, holder: Holder, id: &str) -> Result<Option<i64>> {
-        // What is held changes in the transaction, so that a renewal never meets one without the other.
-        let mut added = None;
-        let pinned = self.shared.write(|transaction| {
-            let Some((session, row)) = self.live(transaction, id)? else { return Ok(None) };
-            transaction.execute(PIN, (session, holder.0, system_ms() + Pins::lease_ms()))?;
-            let instance = row.instance;
-            recount(transaction, &self.shared, session, row, None)?;
-            self.shared.pins.add(holder, session);
-            added = Some(session);
-            Ok(Some(instance))
-        });
-        if pinned.is_err()
-            && let Some(session) = added
-        {
-            self.shared.pins.remove(holder, session);
-        }
-        self.shared.worker.call(&self.shared);
-        pinned?
-    }
-
-    fn unpin(&self, holder: Holder, id: &str, instance: i64) -> Result<bool> {
-        let mut removed = None;
-        let unpinned = self.shared.write(|transaction| {
-            let live = self.live(transaction, id)?.filter(|(_, row)| row.instance == instance);
-            let Some((session, row)) = live else { return Ok(false) };
-            let values = (session, holder.0);
-            let was_held =
-                transaction.execute(UNPIN, values)? > 0 || transaction.execute(UNPIN_LAST, values)? > 0;
-            if was_held {
-                recount(transaction, &self.shared, session, row, Some(self.shared.now().tick_ns))?;
-            }
-            self.shared.pins.remove(holder, session);
-            removed = Some(session);
-            Ok(true)
-        });
-        if unpinned.is_err()
-            && let Some(session) = removed
-        {
-            self.shared.pins.add(holder, session);
-        }
-        unpinned?
-    }
-
-    fn close_holder(&self, holder: Holder, _held: Vec<HeldPins>) {
-        if self.shared.pins.end(holder, self.shared.now().tick_ns) {
-            self.shared.worker.call(&self.shared);
-        }
-    }
 }

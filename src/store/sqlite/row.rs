@@ -114,6 +114,11 @@ pub(super) trait SqlRow: Row {
         Ok(())
     }
 
+    /// The row is about to be removed because it has expired.
+    fn expiring(&self, _transaction: &Transaction<'_>, _sequence: i64) -> rusqlite::Result<()> {
+        Ok(())
+    }
+
     /// Writes what time alone changed in rows of this table, at most `most` of them, and says how many.
     fn settle(
         _table: &SqlTable<Self>,

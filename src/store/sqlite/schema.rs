@@ -170,6 +170,27 @@ CREATE TABLE work_texts (
     checkpoint TEXT,
     last_failure TEXT
 );
+CREATE TABLE session_watchers (
+    holder INTEGER PRIMARY KEY,
+    store INTEGER NOT NULL,
+    keep_expired INTEGER NOT NULL,
+    last_number INTEGER NOT NULL DEFAULT 0,
+    lease_until INTEGER NOT NULL
+);
+CREATE TABLE session_watches (
+    session INTEGER NOT NULL,
+    holder INTEGER NOT NULL,
+    PRIMARY KEY (session, holder)
+) WITHOUT ROWID;
+CREATE INDEX session_watches_holder ON session_watches (holder);
+CREATE TABLE expired_sessions (
+    holder INTEGER NOT NULL,
+    number INTEGER NOT NULL,
+    reason TEXT NOT NULL,
+    id TEXT NOT NULL,
+    endpoint TEXT NOT NULL,
+    PRIMARY KEY (holder, number)
+) WITHOUT ROWID;
 CREATE TRIGGER tasks_work_deleted AFTER DELETE ON tasks WHEN OLD.work IS NOT NULL BEGIN
     DELETE FROM work WHERE task = OLD.sequence;
     DELETE FROM work_texts WHERE task = OLD.sequence;

@@ -12,6 +12,7 @@ use super::columns::{Binder, Column};
 use super::pins::{self, Ended};
 use super::row::{Place, Reader, SqlRow, Ticks, Unreadable, signed};
 use super::table::SqlTable;
+use super::watchers;
 use super::writer::Transaction;
 use crate::clock::{NANOS_PER_MILLI, Now};
 use crate::events::EventKind;
@@ -104,7 +105,12 @@ impl SqlRow for SessionRow {
     }
 
     fn deleted(transaction: &Transaction<'_>, place: Place) -> rusqlite::Result<()> {
-        transaction.execute("DELETE FROM session_pins WHERE session = ?1", (place.sequence,)).map(|_| ())
+        transaction.execute("DELETE FROM session_pins WHERE session = ?1", (place.sequence,))?;
+        watchers::forget_session(transaction, place.sequence)
+    }
+
+    fn expiring(&self, transaction: &Transaction<'_>, sequence: i64) -> rusqlite::Result<()> {
+        watchers::tell(transaction, sequence, self)
     }
 
     fn settle(

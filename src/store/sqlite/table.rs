@@ -201,8 +201,7 @@ impl<R: SqlRow> SqlTable<R> {
             }
             (Change::Put(new) | Change::PutReplicated(new) | Change::PutUnannounced(new), None) => {
                 if let Some(gone) = gone {
-                    self.delete(transaction, gone.head)?;
-                    expired.extend(gone.row);
+                    self.remove_expired(transaction, gone, expired)?;
                 }
                 if new.takes_slot() {
                     self.take_slot(transaction, &new, limits, context.is_counted, now, expired)?;
@@ -284,6 +283,21 @@ impl<R: SqlRow> SqlTable<R> {
         transaction.execute(KEEP_SEQUENCE, values).map(|_| ())
     }
 
+    /// Deletes a row that has expired and adds it to `expired`.
+    fn remove_expired(
+        &self,
+        transaction: &Transaction<'_>,
+        stored: Stored<R>,
+        expired: &mut Vec<R>,
+    ) -> rusqlite::Result<()> {
+        if let Ok(row) = &stored.row {
+            row.expiring(transaction, stored.head.sequence)?;
+        }
+        self.delete(transaction, stored.head)?;
+        expired.extend(stored.row);
+        Ok(())
+    }
+
     /// Removes up to `most` expired rows and says how many.
     fn sweep_in(
         &self,
@@ -303,8 +317,7 @@ impl<R: SqlRow> SqlTable<R> {
         for stored in gone.into_iter().flatten() {
             // A pin of this very moment may keep a row whose column is older.
             if stored.is_expired(now, now.wall_ms) {
-                self.delete(transaction, stored.head)?;
-                expired.extend(stored.row);
+                self.remove_expired(transaction, stored, expired)?;
                 removed += 1;
             }
         }

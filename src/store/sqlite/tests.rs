@@ -337,7 +337,7 @@ fn pins_that_lapsed_while_the_process_was_suspended_are_taken_again() {
     let folder = Folder::new("suspended");
     let backend = folder.open();
     let sessions = backend.sessions("default").unwrap();
-    let holder = sessions.open_holder();
+    let holder = sessions.open_holder(0);
     for id in ["stays", "gone"] {
         sessions.transact(id, None, &mut |_, now| Ok(Change::Put(session(id, now)))).unwrap();
         assert_eq!(sessions.pin(holder, id).unwrap(), Some(7));

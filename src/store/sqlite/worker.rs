@@ -12,7 +12,7 @@ use std::time::Duration;
 use rusqlite::Connection;
 
 use super::changes::PollState;
-use super::{Shared, pins};
+use super::{Shared, pins, watchers};
 use crate::fault;
 use crate::store::add_listener;
 use crate::sync::atomic::{AtomicU64, Ordering};
@@ -136,6 +136,7 @@ fn run(shared: Arc<Shared>) {
     }
     let _ = catch_unwind(AssertUnwindSafe(|| {
         pins::end_all(&shared);
+        watchers::end_all(&shared);
         shared.changes.stop_listening(&shared);
     }));
     drop(poll);
@@ -151,5 +152,5 @@ fn turn(shared: &Arc<Shared>, poll: &mut PollState) -> Option<Duration> {
     fault::point("sqlite_worker");
     let chores = shared.worker.chores();
     let polled = shared.changes.turn(shared, poll, &chores);
-    [polled, pins::turn(shared), shared.log.turn(shared)].into_iter().flatten().min()
+    [polled, pins::turn(shared), watchers::turn(shared), shared.log.turn(shared)].into_iter().flatten().min()
 }
