@@ -24,7 +24,7 @@ pub enum Claim<T> {
 
 /// What a claimer needs of the store.
 pub trait Counter<T> {
-    /// Tries to take a task. `leads` says of which of the claimer's queues it keeps the timer.
+    /// Tries to take a task. `leads` says of which of the claimer's queues it keeps the timer; empty is of none.
     fn look(&mut self, leads: &[bool]) -> Result<Claim<T>>;
 
     /// Whether the queue at this place has tasks for which somebody must keep the timer.
@@ -151,7 +151,7 @@ impl Claimers {
         closed: &AtomicBool,
         counter: &mut dyn Counter<T>,
     ) -> Result<Option<T>> {
-        if let Claim::Taken(taken, _) = counter.look(&vec![false; queues.len()])? {
+        if let Claim::Taken(taken, _) = counter.look(&[])? {
             return Ok(Some(taken));
         }
         if timeout == Some(Duration::ZERO) {

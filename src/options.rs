@@ -105,6 +105,11 @@ impl<'a> Object<'a> {
         self.values[place]
     }
 
+    /// Whether there is one of the members that are known from `key` on, which may be null.
+    pub fn has_from(&self, key: &str) -> bool {
+        !self.known[self.end..].contains(&key)
+    }
+
     /// A string.
     pub fn string(&self, key: &str) -> Result<Option<Cow<'a, str>>> {
         let Some(value) = self.get(key) else { return Ok(None) };
@@ -150,10 +155,16 @@ pub fn check_name(name: &str, key: &str) -> Result<()> {
             invalid(key, "the name has more bytes than the limit").with_limit(MAXIMUM_NAME_BYTES as u64)
         );
     }
-    if name.contains('\0') {
+    if has_nul(name) {
         return Err(Error::new(Reason::EmbeddedNul, "the name holds U+0000").with_key(key));
     }
     Ok(())
+}
+
+/// Whether U+0000 is in a name. Without leaving early, which for short texts is quicker than a search.
+#[inline]
+pub(crate) fn has_nul(name: &str) -> bool {
+    name.bytes().fold(false, |found, byte| found | matches!(byte, b'\0'))
 }
 
 /// Task, session and context ids: 1 to 1024 bytes, not blank, without CR, LF or NUL.

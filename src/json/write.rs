@@ -21,11 +21,6 @@ impl<'t> ObjectWriter<'t> {
         Self { text, has_members: false }
     }
 
-    /// Goes on with an object at the end of `text` that has members.
-    pub(crate) fn resume(text: &'t mut Text) -> Self {
-        Self { text, has_members: true }
-    }
-
     /// Begins the member `key`, which needs no escapes; whatever is appended to the text is its value.
     #[inline]
     pub(crate) fn value(&mut self, key: &str) -> &mut Text {
@@ -67,11 +62,6 @@ impl<'t> ObjectWriter<'t> {
     pub(crate) fn string_or_null(&mut self, key: &str, string: Option<&str>) -> &mut Self {
         self.value(key).push_json_string_or_null(string);
         self
-    }
-
-    /// A value that is given as JSON, or `null`.
-    pub(crate) fn json_or_null(&mut self, key: &str, json: Option<&str>) -> &mut Self {
-        self.json(key, json.unwrap_or("null"))
     }
 
     /// A string that needs no escapes, such as an id of this library's own or a word of a closed list.

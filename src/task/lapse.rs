@@ -16,7 +16,10 @@ const ABANDONED: &str = r#"{"code":-32603,"message":"The work on this task was a
 /// The row that the lapse of its lease has ended. `None` while there is no such lapse.
 #[inline]
 pub(crate) fn ended(row: &TaskRow, now: Now) -> Option<TaskRow> {
-    row.work.as_ref()?;
+    if row.work.is_some() { ended_work(row, now) } else { None }
+}
+
+fn ended_work(row: &TaskRow, now: Now) -> Option<TaskRow> {
     let lapse = row.ends_at().filter(|lapse| lapse.has_come(now))?;
     let status = row.ends_as();
     let texts = match status {
@@ -38,7 +41,13 @@ pub(crate) fn ended(row: &TaskRow, now: Now) -> Option<TaskRow> {
 /// The row as it is to be shown: ended, or available again some time after a lapse.
 #[inline]
 pub(crate) fn as_of(row: &TaskRow, now: Now) -> Cow<'_, TaskRow> {
-    let Some(work) = row.work.as_deref() else { return Cow::Borrowed(row) };
+    match row.work.as_deref() {
+        Some(work) => work_as_of(row, work, now),
+        None => Cow::Borrowed(row),
+    }
+}
+
+fn work_as_of<'r>(row: &'r TaskRow, work: &Work, now: Now) -> Cow<'r, TaskRow> {
     if let Some(ended) = ended(row, now) {
         return Cow::Owned(ended);
     }

@@ -164,7 +164,7 @@ impl TaskManager {
         let message = self.status_message(status_message)?;
         let MarkingOptions { preconditions, withdraw, checkpoint } =
             MarkingOptions::parse(options, self.options.maximum_payload_bytes)?;
-        self.change(task_id, &mut |row, now| {
+        self.change(task_id, |row, now| {
             let (message, withdraw) = (message.as_ref(), withdraw.as_deref());
             transitions::mark_working(row, message, withdraw, checkpoint.as_ref(), preconditions, now)
         })
@@ -181,7 +181,7 @@ impl TaskManager {
         let requests = input::parse_requests(input_requests, self.options.maximum_payload_bytes)?;
         let message = self.status_message(status_message)?;
         let (preconditions, asking) = options::asking_options(options, self.options.maximum_payload_bytes)?;
-        self.change(task_id, &mut |row, now| {
+        self.change(task_id, |row, now| {
             transitions::request_input(row, &requests, message.as_ref(), &asking, preconditions, now)
         })
     }
@@ -224,7 +224,7 @@ impl TaskManager {
         check_identifier(task_id, "task_id")?;
         let (preconditions, taking) = options::taking_options(options, self.options.maximum_payload_bytes)?;
         let mut responses = Text::with_capacity(0);
-        self.transact(task_id, None, &mut |row, _| {
+        self.transact(task_id, None, |row, _| {
             let (change, taken) = transitions::take_responses(row, &taking, preconditions)?;
             responses = taken.check()?;
             Ok(change)

@@ -9,6 +9,7 @@ use super::arguments::NewTask;
 use super::id::TaskId;
 use super::lease::{self, NewWork};
 use super::render::Answer;
+use super::steps::Dates;
 use super::work_arguments::{ClaimRequest, Renewal, Renewals, release};
 use super::{Record, TaskManager, lapse, transitions};
 use crate::claimers::{Claim, Counter};
@@ -35,7 +36,7 @@ impl TaskManager {
     pub fn renew_leases(&self, renewals: &str) -> Result<Text> {
         let renewals = Renewals::parse(renewals, self.options.maximum_payload_bytes)?;
         let tasks = &renewals.tasks;
-        let mut outcomes: Vec<Option<(TaskRow, Now)>> = vec![None; tasks.len()];
+        let mut outcomes: Vec<Option<Renewed>> = vec![None; tasks.len()];
         let ids: Vec<&str> = tasks.iter().map(|task| task.task_id.as_ref()).collect();
         self.table.transact_each(&ids, &mut |place, row, now| {
             fault::point("task_transition");
@@ -44,11 +45,15 @@ impl TaskManager {
             let renewed = row
                 .filter(|row| lapse::ended(row, now).is_none())
                 .and_then(|row| lease::renew(row, *token, renewals.lease_ms, checkpoint.as_ref(), now));
-            outcomes[place] = renewed.clone().map(|row| (row, now));
+            outcomes[place] = renewed.as_ref().map(|row| Renewed {
+                dates: Dates::of(row),
+                now,
+                is_cancelation_requested: row.cancelation_requested,
+            });
             renewed.map_or(Change::Keep, Change::PutUnannounced)
         })?;
-        for (row, now) in outcomes.iter().flatten() {
-            self.note_work(row, *now);
+        for Renewed { dates, now, .. } in outcomes.iter().flatten() {
+            self.note(dates, *now);
         }
         self.store_lapses();
         Ok(renewal_outcome(tasks, &outcomes))
@@ -57,24 +62,32 @@ impl TaskManager {
     pub fn release_task(&self, task_id: &str, options: Option<&str>) -> Result<Record> {
         check_identifier(task_id, "task_id")?;
         let release = release(options, self.options.maximum_payload_bytes)?;
-        self.change(task_id, &mut |row, now| lease::release(row, &release, now))
+        self.change(task_id, |row, now| lease::release(row, &release, now))
     }
 }
 
-fn renewal_outcome(tasks: &[Renewal<'_>], outcomes: &[Option<(TaskRow, Now)>]) -> Text {
+/// A lease that was renewed.
+#[derive(Clone)]
+struct Renewed {
+    dates: Dates,
+    now: Now,
+    is_cancelation_requested: bool,
+}
+
+fn renewal_outcome(tasks: &[Renewal<'_>], outcomes: &[Option<Renewed>]) -> Text {
     let mut text = Text::with_capacity(64 + tasks.iter().map(|task| task.raw_id.len() + 1).sum::<usize>());
     let mut outcome = ObjectWriter::new(&mut text);
-    let mut list = |name: &str, belongs: fn(Option<&TaskRow>) -> bool| {
+    let mut list = |name: &str, belongs: fn(Option<&Renewed>) -> bool| {
         let mut ids = outcome.array(name);
         for (task, outcome) in tasks.iter().zip(outcomes) {
-            if belongs(outcome.as_ref().map(|(row, _)| row)) {
+            if belongs(outcome.as_ref()) {
                 ids.json(&[task.raw_id]);
             }
         }
     };
-    list("renewed", |row| row.is_some());
-    list("lost", |row| row.is_none());
-    list("cancelationRequested", |row| row.is_some_and(|row| row.cancelation_requested));
+    list("renewed", |renewed| renewed.is_some());
+    list("lost", |renewed| renewed.is_none());
+    list("cancelationRequested", |renewed| renewed.is_some_and(|renewed| renewed.is_cancelation_requested));
     drop(outcome);
     text
 }

@@ -114,21 +114,29 @@ pub(crate) fn object(members: &[Member]) -> Text {
 
 /// The record, for trusted readers.
 pub(crate) fn record(row: &TaskRow) -> Text {
-    answer(row, Answer::default(), None)
+    let payload = Payload::of(row);
+    let mut text = Text::with_capacity(record_room(row, &payload));
+    push_record_with(&mut text, row, &payload, true, Answer::default());
+    text
+}
+
+/// Room for the record.
+#[inline]
+fn record_room(row: &TaskRow, payload: &Payload<'_>) -> usize {
+    room(row) + payload.room() + work::room(row)
 }
 
 /// Room for the record, if it is a large one; fails where there is no memory for it. To be asked for before a change
 /// is made, so that a change whose record cannot be given out is not made.
 pub(crate) fn reserve_record(row: &TaskRow) -> Result<Option<Text>> {
-    let room = room(row) + Payload::of(row).room() + work::room(row);
+    let room = record_room(row, &Payload::of(row));
     (room >= LARGE_BYTES).then(|| Text::with_capacity(room).check()).transpose()
 }
 
 /// The record as one call answers with it, in the room that was reserved.
 pub(crate) fn answer(row: &TaskRow, answer: Answer, reserved: Option<Text>) -> Text {
     let payload = Payload::of(row);
-    let mut text =
-        reserved.unwrap_or_else(|| Text::with_capacity(room(row) + payload.room() + work::room(row)));
+    let mut text = reserved.unwrap_or_else(|| Text::with_capacity(record_room(row, &payload)));
     push_record_with(&mut text, row, &payload, true, answer);
     text
 }
@@ -169,10 +177,10 @@ fn push_record_with(
     }
     text.push_str(",\"cancelationRequested\":");
     text.push_str(if row.cancelation_requested { "true" } else { "false" });
-    match &row.work {
-        Some(work) => work::push(ObjectWriter::resume(text), work, with_payload, answer),
-        None => text.push_str("}"),
+    if let Some(work) = &row.work {
+        work::push(text, work, with_payload, answer);
     }
+    text.push_str("}");
 }
 
 /// A rendering for clients. `subscription_id` is JSON text and goes into a notification only.

@@ -12,12 +12,12 @@ use super::responses::{Judgement, UpdateOutcome};
 use super::subscribers::Subscribers;
 use super::transitions::{Ending, Preconditions, not_found};
 use super::{Record, TaskManager, lapse, render, transitions};
-use crate::clock::Now;
+use crate::clock::{Moment, Now};
 use crate::error::{Result, Status};
 use crate::events::{EventKind, Keeper};
 use crate::fault;
 use crate::json::Value;
-use crate::store::{Change, TaskRow, TaskTable, timer};
+use crate::store::{Change, Limits, TaskRow, TaskTable, timer};
 use crate::sync::atomic::Ordering;
 use crate::text::Text;
 
@@ -27,20 +27,26 @@ pub(super) const LAPSES_PER_CALL: usize = 4;
 /// How long lapses that could not be stored are left alone by those who wait.
 const LAPSES_AGAIN: Duration = Duration::from_secs(1);
 
-/// Decides what becomes of a task that is there.
-type Step<'a> = dyn FnMut(&TaskRow, Now) -> Result<Change<TaskRow>> + 'a;
-
 /// What a step made of its task.
-pub(super) struct Changed {
+pub(super) struct Stepped {
     /// The row as it is to be shown.
     pub(super) row: TaskRow,
     /// Where its record goes, if it is a large one.
     room: Option<Text>,
-    /// Whether everybody who listens is told.
-    pub(super) is_announced: bool,
+    pub(super) outcome: Outcome,
     /// The revision before.
     old_revision: u64,
     now: Now,
+}
+
+/// Whether a step changed its task.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Outcome {
+    Kept,
+    /// It did, and that is no news.
+    Unannounced,
+    /// It did, and everybody who listens is to be told.
+    Announced,
 }
 
 impl TaskManager {
@@ -52,79 +58,82 @@ impl TaskManager {
         look: impl Fn(&TaskRow) -> T,
     ) -> Result<Option<T>> {
         let mut seen = None;
+        let mut told_time = Ok(());
         let mut visit = |row: &TaskRow| {
             if caller.is_some_and(|caller| !caller.owns(row)) {
                 return;
             }
-            seen = Some(if row.work.is_none() {
-                Ok(look(row))
-            } else {
-                self.table.now().map(|now| look(&lapse::as_of(row, now)))
-            });
+            if row.work.is_none() {
+                seen = Some(look(row));
+                return;
+            }
+            match self.table.now() {
+                Ok(now) => seen = Some(look(&lapse::as_of(row, now))),
+                Err(error) => told_time = Err(error),
+            }
         };
         match caller {
             Some(caller) => self.table.read_claimed(caller.claim(), task_id, &mut visit)?,
             None => self.table.read(task_id, &mut visit)?,
         };
-        seen.transpose()
+        told_time.map(|()| seen)
     }
 
-    /// One atomic step on a task that is there and, with a caller, is the caller's. Whoever waits for the task or
-    /// for work learns of it; announcing it is left to the caller.
+    /// One atomic step on a task that is there and, with a caller, is the caller's. `decide` says what becomes of it.
+    /// Whoever waits for the task or for work learns of it; announcing it is left to the caller.
+    // Not through a `dyn` of its own: rows are large, and each closure that one passes through would move it.
+    #[inline]
     pub(super) fn transact(
         &self,
         task_id: &str,
         caller: Option<Caller<'_>>,
-        decide: &mut Step<'_>,
-    ) -> Result<Option<Changed>> {
-        let mut changed = None;
+        mut decide: impl FnMut(&TaskRow, Now) -> Result<Change<TaskRow>>,
+    ) -> Result<Stepped> {
+        let mut stepped = None;
         let mut step = |row: Option<&TaskRow>, now: Now| {
             fault::point("task_transition");
-            changed = None;
+            stepped = None;
             let stored =
                 row.filter(|row| caller.is_none_or(|caller| caller.owns(row))).ok_or_else(not_found)?;
             let ended = lapse::ended(stored, now);
-            let change = decide(ended.as_ref().unwrap_or(stored), now)?;
-            if let Change::Put(next) | Change::PutUnannounced(next) = &change {
-                let row = lapse::as_of(next, now).into_owned();
-                changed = Some(Changed {
-                    room: render::reserve_record(&row)?,
-                    row,
-                    is_announced: matches!(change, Change::Put(_)),
-                    old_revision: stored.revision,
-                    now,
-                });
-            }
+            let current = ended.as_ref().unwrap_or(stored);
+            let change = decide(current, now)?;
+            let (row, outcome) = match &change {
+                Change::Put(next) => (next, Outcome::Announced),
+                Change::PutUnannounced(next) => (next, Outcome::Unannounced),
+                _ => (current, Outcome::Kept),
+            };
+            let row = lapse::as_of(row, now).into_owned();
+            let room = if outcome == Outcome::Kept { None } else { render::reserve_record(&row)? };
+            stepped = Some(Stepped { row, room, outcome, old_revision: stored.revision, now });
             Ok(change)
         };
         match caller {
             Some(caller) => self.table.transact_claimed(caller.claim(), task_id, None, &mut step)?,
-            None => self.table.transact(task_id, None, &mut step)?,
+            None => self.table.transact_within(task_id, Limits::default(), &mut step)?,
         }
-        if let Some(changed) = &changed {
-            self.note_work(&changed.row, changed.now);
-            if !changed.is_announced && changed.row.revision != changed.old_revision {
-                self.table.hub().wake(task_id);
-            }
+        let stepped = stepped.ok_or_else(not_found)?;
+        if stepped.outcome != Outcome::Kept {
+            self.note_work(&stepped.row, stepped.now);
+        }
+        if stepped.outcome == Outcome::Unannounced && stepped.row.revision != stepped.old_revision {
+            self.table.hub().wake(task_id);
         }
         self.store_lapses();
-        Ok(changed)
+        Ok(stepped)
     }
 
     /// Lets `decide` change the task, and gives the record that came of it.
-    pub(super) fn change(&self, task_id: &str, decide: &mut Step<'_>) -> Result<Record> {
-        let mut kept = None;
-        let changed = self.transact(task_id, None, &mut |row, now| {
-            let change = decide(row, now)?;
-            kept = matches!(change, Change::Keep).then(|| lapse::as_of(row, now).into_owned());
-            Ok(change)
-        })?;
-        if changed.as_ref().is_some_and(|changed| changed.is_announced) {
+    #[inline]
+    pub(super) fn change(
+        &self,
+        task_id: &str,
+        decide: impl FnMut(&TaskRow, Now) -> Result<Change<TaskRow>>,
+    ) -> Result<Record> {
+        let Stepped { row, room, outcome, .. } = self.transact(task_id, None, decide)?;
+        if outcome == Outcome::Announced {
             self.announce_changed(task_id);
         }
-        let shown =
-            changed.map(|changed| (changed.row, changed.room)).or_else(|| kept.map(|row| (row, None)));
-        let (row, room) = shown.ok_or_else(not_found)?;
         Ok(Record { row, answer: Answer::default(), room })
     }
 
@@ -136,9 +145,7 @@ impl TaskManager {
         preconditions: Preconditions,
     ) -> Result<Record> {
         let message = self.status_message(status_message)?;
-        self.change(task_id, &mut |row, now| {
-            transitions::end(row, ending, message.as_ref(), preconditions, now)
-        })
+        self.change(task_id, |row, now| transitions::end(row, ending, message.as_ref(), preconditions, now))
     }
 
     /// Hands a client's responses to its task. Should its requests change after the responses were judged, these
@@ -152,7 +159,7 @@ impl TaskManager {
     ) -> Result<UpdateOutcome<'a>> {
         let input = self.read(task_id, Some(caller), |row| row.input.clone())?.ok_or_else(not_found)?;
         let mut judgement = Judgement::of(responses, input);
-        self.transact(task_id, Some(caller), &mut |row, now| {
+        self.transact(task_id, Some(caller), |row, now| {
             if !judgement.is_for(row.input.as_ref()) {
                 judgement = Judgement::of(responses, row.input.clone());
             }
@@ -166,13 +173,12 @@ impl TaskManager {
 
     /// Sets a client's wish to cancel on its task.
     pub(super) fn note_cancelation_request(&self, caller: Caller<'_>, task_id: &str) -> Result<()> {
-        let changed = self.transact(task_id, Some(caller), &mut |row, now| {
-            Ok(transitions::request_cancelation(row, now))
-        })?;
-        match changed {
-            None => {}
-            Some(changed) if changed.row.status.is_terminal() => self.announce_changed(task_id),
-            Some(_) => self.table.hub().announce(EventKind::CancelationRequested, task_id),
+        let Stepped { row, outcome, .. } =
+            self.transact(task_id, Some(caller), |row, now| Ok(transitions::request_cancelation(row, now)))?;
+        match outcome {
+            Outcome::Kept => {}
+            _ if row.status.is_terminal() => self.announce_changed(task_id),
+            _ => self.table.hub().announce(EventKind::CancelationRequested, task_id),
         }
         Ok(())
     }
@@ -187,19 +193,25 @@ impl TaskManager {
     }
 
     /// Tells those who wait for work what became of this row.
+    #[inline]
     pub(super) fn note_work(&self, row: &TaskRow, now: Now) {
-        let Some(work) = &row.work else { return };
-        if let (Some(queue), Some(due)) = (work.queue(), row.due_at()) {
+        if row.work.is_some() {
+            self.note(&Dates::of(row), now);
+        }
+    }
+
+    /// Tells those who wait for work when that of a row that was stored now is due and when it ends.
+    pub(super) fn note(&self, dates: &Dates, now: Now) {
+        if let Some((queue, due)) = &dates.due {
             self.table.claimers().offer(queue, due.left(now));
         }
-        if let Some(ends) = row.ends_at() {
-            self.remind_of_lapse(ends.left(now));
+        if let Some(ends) = dates.ends {
+            self.remind_of_lapse(ends.left(now), now);
         }
     }
 
     /// Tells those who wait that the lapse of a lease ends a task after this time, if that is the next.
-    fn remind_of_lapse(&self, after: Duration) {
-        let Ok(now) = self.table.now() else { return };
+    fn remind_of_lapse(&self, after: Duration, now: Now) {
         // One that comes before it has been told of.
         if self.table.next_lapse().is_some_and(|next| next.left(now) >= after) {
             self.table.claimers().remind(after);
@@ -209,8 +221,26 @@ impl TaskManager {
 
     /// Stores and announces a few lapses that ended their tasks.
     /// Gives the shortest time until that is worth another try.
+    #[inline]
     pub(super) fn store_lapses(&self) -> Duration {
         self.lapses.store()
+    }
+}
+
+/// What those who wait for work need to know of a row.
+#[derive(Clone)]
+pub(super) struct Dates {
+    /// Its queue, and when it is due there.
+    due: Option<(Arc<str>, Moment)>,
+    /// When the lapse of its lease ends it.
+    ends: Option<Moment>,
+}
+
+impl Dates {
+    pub(super) fn of(row: &TaskRow) -> Self {
+        let queue = row.work.as_ref().and_then(|work| work.queue());
+        let due = queue.and_then(|queue| row.due_at().map(|due| (Arc::clone(queue), due)));
+        Self { due, ends: row.ends_at() }
     }
 }
 
@@ -223,7 +253,12 @@ pub(super) struct Lapses {
 impl Lapses {
     /// Stores and announces a few. What fails here is left to a later call: every answer is the same with and
     /// without. Gives the shortest time until another try is worth it.
+    #[inline]
     fn store(&self) -> Duration {
+        if self.table.next_lapse().is_some() { self.store_a_few() } else { Duration::ZERO }
+    }
+
+    fn store_a_few(&self) -> Duration {
         let Ok(lapsed) = self.table.lapsed(LAPSES_PER_CALL) else { return LAPSES_AGAIN };
         let mut rest = if lapsed.is_empty() { Duration::ZERO } else { LAPSES_AGAIN };
         for id in lapsed {

@@ -98,7 +98,10 @@ pub(crate) fn mark_working(
     now: Now,
 ) -> Result<Change<TaskRow>> {
     preconditions.check_nonterminal(row)?;
-    let mut next = TaskRow { work: with_checkpoint(row, checkpoint)?, ..row.clone() };
+    let mut next = row.clone();
+    if checkpoint.is_some() {
+        next.work = with_checkpoint(row, checkpoint)?;
+    }
     if let Some(input) = row.input.as_ref().filter(|input| !input.outstanding.is_empty()) {
         let mut input = InputState::clone(input);
         match withdraw {
@@ -260,8 +263,21 @@ pub(super) fn ended(
     status_message: Option<Arc<str>>,
     now: Now,
 ) -> Change<TaskRow> {
-    let work = without_lease(row);
-    updated(TaskRow { status, texts, status_message, input: None, work, ..row.clone() }, now)
+    // Nothing is shared with the row for a moment only.
+    let next = TaskRow {
+        texts,
+        created_tick_ns: row.created_tick_ns,
+        updated_ms: row.updated_ms,
+        ttl_ms: row.ttl_ms,
+        poll_interval_ms: row.poll_interval_ms,
+        status,
+        status_message,
+        revision: row.revision,
+        cancelation_requested: row.cancelation_requested,
+        input: None,
+        work: without_lease(row),
+    };
+    updated(next, now)
 }
 
 /// Notes that the client asked for cancelation. The status stays, and so does the time of the last update; but work

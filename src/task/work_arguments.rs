@@ -3,14 +3,15 @@
 
 #![forbid(unsafe_code)]
 
-use std::collections::HashSet;
 use std::sync::Arc;
+
+use hashbrown::HashSet;
 
 use super::arguments::{check_failure, payload, status_message, too_large};
 use super::lease::{Authority, Hold, Message, NewWork, Release};
 use crate::error::{Error, Reason, Result, invalid};
 use crate::json::{DEFAULT_MAXIMUM_PAYLOAD_BYTES, Kind, Value};
-use crate::options::{MAXIMUM_DURATION_MS, MAXIMUM_NAME_BYTES, Object, check_identifier};
+use crate::options::{MAXIMUM_DURATION_MS, MAXIMUM_NAME_BYTES, Object, check_identifier, has_nul};
 use crate::store::{Attempts, WorkOrder};
 use crate::text::to_shared;
 
@@ -57,7 +58,7 @@ fn work_name(value: Value<'_>, key: &str) -> Result<Arc<str>> {
             invalid(key, "the name has more bytes than the limit").with_limit(MAXIMUM_WORK_NAME_BYTES as u64)
         );
     }
-    if name.contains('\0') {
+    if has_nul(&name) {
         return Err(Error::new(Reason::EmbeddedNul, "the name holds U+0000").with_key(key));
     }
     Ok(name.into())
@@ -91,8 +92,11 @@ fn attempts(value: Option<Value<'_>>) -> Result<Attempts> {
     })
 }
 
-/// The members of a creation that are about work; `None` when there is none.
+/// The members of a creation that are about work; `None` when there is none. They are known behind all others.
 pub(crate) fn new_work(creation: &Object<'_>, maximum_bytes: u64) -> Result<Option<NewWork>> {
+    if !creation.has_from("queue") {
+        return Ok(None);
+    }
     let given = |key| creation.get(key);
     let queue = given("queue").map(|queue| work_name(queue, "queue")).transpose()?;
     let hold = given("lease").map(|lease| {
@@ -206,8 +210,10 @@ impl<'a> Renewals<'a> {
                 invalid(TASKS, "there are more tasks than the limit").with_limit(MAXIMUM_RENEWALS as u64)
             );
         }
-        let mut seen = HashSet::with_capacity(tasks.len());
-        if !tasks.iter().all(|task| seen.insert(task.task_id.as_ref())) {
+        let mut seen: HashSet<&str> = HashSet::with_capacity(tasks.len());
+        let is_each_once = tasks.iter().all(|task| seen.insert(&task.task_id));
+        drop(seen);
+        if !is_each_once {
             return Err(invalid(TASKS, "a task is there twice"));
         }
         let bytes: u64 = tasks.iter().flat_map(|task| &task.checkpoint).map(|text| text.len() as u64).sum();

@@ -10,7 +10,7 @@ use hashbrown::HashMap;
 
 use super::super::{Operation, QueueFigures, Row as _, TaskRow, TaskStatus, WorkState};
 use super::shard::{Locator, NEVER};
-use crate::clock::{Moment, Now};
+use crate::clock::{Clock, Moment, Now};
 use crate::sync::Mutex;
 use crate::sync::atomic::{AtomicI64, Ordering};
 
@@ -110,11 +110,14 @@ impl Queues {
             None if new.is_none() => return,
             None => queues.entry(Arc::clone(name)).or_default(),
         };
-        if let Some(old) = old {
-            queue.remove(&key(old));
+        let (old, place) = (old.map(key), new.map(key));
+        if old != place
+            && let Some(old) = old
+        {
+            queue.remove(&old);
         }
-        if let Some(new) = new {
-            queue.insert(key(new), Item::of(locator, new));
+        if let (Some(place), Some(new)) = (place, new) {
+            queue.insert(place, Item::of(locator, new));
         } else if queue.is_empty() {
             queues.remove(name);
         }
@@ -143,13 +146,14 @@ impl Queues {
     }
 
     /// Tasks that the lapse of their leases has ended.
-    pub(super) fn ended(&self, most: usize, now: impl FnOnce() -> Now) -> Vec<Locator> {
-        if self.next_end.0.load(Ordering::SeqCst) == NEVER {
+    pub(super) fn ended(&self, most: usize, clock: &Clock) -> Vec<Locator> {
+        let next = self.next_end.0.load(Ordering::SeqCst);
+        if next == NEVER || clock.is_before(next, clock.recent_tick_ns()) {
             return Vec::new();
         }
-        let now = now();
+        let tick_ns = clock.tick_ns();
         let ends = self.ends.lock();
-        let due = ends.range(..=(now.tick_ns, u64::MAX)).take(most);
+        let due = ends.range(..=(tick_ns, u64::MAX)).take(most);
         due.map(|((_, sequence), hash)| Locator { hash: *hash, sequence: *sequence }).collect()
     }
 

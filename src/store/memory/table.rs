@@ -334,8 +334,8 @@ impl<R: Indexed> MemoryTable<R> {
         }
     }
 
-    pub(super) fn clock_now(&self) -> Now {
-        self.clock.now()
+    pub(super) fn clock(&self) -> &Clock {
+        &self.clock
     }
 
     pub(super) fn sweep_all(&self, most: usize) -> usize {

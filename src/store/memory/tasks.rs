@@ -208,7 +208,7 @@ impl TaskTable for MemoryTable<TaskRow> {
     }
 
     fn lapsed(&self, most: usize) -> Result<Vec<Arc<str>>> {
-        let ended = self.index.queues.ended(most, || self.clock_now());
+        let ended = self.index.queues.ended(most, self.clock());
         let id = |locator| self.look_at(locator, i64::MIN, |row| Arc::from(row.id()));
         Ok(ended.into_iter().filter_map(id).collect())
     }
@@ -233,13 +233,13 @@ impl TaskTable for MemoryTable<TaskRow> {
 impl MemoryTable<TaskRow> {
     /// How many tasks of each queue stand where.
     pub(super) fn queue_figures(&self) -> Vec<(Arc<str>, QueueFigures)> {
-        self.index.queues.figures(self.clock_now())
+        self.index.queues.figures(self.clock().now())
     }
 
     /// Counts tasks that lapses have ended, which is not stored yet, as what they are instead of what they were.
     pub(super) fn note_lapses(&self, classes: &mut [i64; CLASSES]) {
-        let now = self.clock_now();
-        for locator in self.index.queues.ended(usize::MAX, || now) {
+        let now = self.clock().now();
+        for locator in self.index.queues.ended(usize::MAX, self.clock()) {
             self.look_at(locator, now.tick_ns, |row| {
                 if row.ends_at().is_some_and(|ends| ends.has_come(now)) {
                     classes[row.class()] -= 1;

@@ -2,8 +2,8 @@
 
 #![forbid(unsafe_code)]
 
-use crate::json::ObjectWriter;
 use crate::store::{TaskRow, Work};
+use crate::text::Text;
 use crate::time::format_timestamp;
 
 /// What only the answer to one call says.
@@ -24,42 +24,54 @@ pub(super) fn room(row: &TaskRow) -> usize {
     row.work.as_ref().map_or(0, |work| FRAME_BYTES + 6 * work.bytes())
 }
 
-/// Appends the members to a record, which ends with them; without `work` and `checkpoint`, or with them.
-pub(super) fn push(mut record: ObjectWriter<'_>, work: &Work, with_payload: bool, answer: Answer) {
+/// Appends the members to a record; without `work` and `checkpoint`, or with them.
+pub(super) fn push(text: &mut Text, work: &Work, with_payload: bool, answer: Answer) {
     let order = &work.order;
-    record.string_or_null("queue", order.queue.as_deref());
+    text.push_str(",\"queue\":");
+    text.push_json_string_or_null(order.queue.as_deref());
     if with_payload {
-        record
-            .json_or_null("work", order.work.as_deref())
-            .json_or_null("checkpoint", work.checkpoint.as_deref());
+        text.push_str(",\"work\":");
+        text.push_str(order.work.as_deref().unwrap_or("null"));
+        text.push_str(",\"checkpoint\":");
+        text.push_str(work.checkpoint.as_deref().unwrap_or("null"));
     }
-    record.int("attempt", work.attempt);
-    record
-        .object("attempts")
-        .int("maximum", order.attempts.maximum)
-        .int("backoffMs", order.attempts.backoff_ms)
-        .int("maximumBackoffMs", order.attempts.maximum_backoff_ms);
+    text.push_str(",\"attempt\":");
+    text.push_int(work.attempt);
+    text.push_str(",\"attempts\":{\"maximum\":");
+    text.push_int(order.attempts.maximum);
+    text.push_str(",\"backoffMs\":");
+    text.push_int(order.attempts.backoff_ms);
+    text.push_str(",\"maximumBackoffMs\":");
+    text.push_int(order.attempts.maximum_backoff_ms);
     match work.available_at {
-        Some(moment) => record.timestamp("availableAt", &format_timestamp(moment.wall_ms)),
-        None => record.json("availableAt", "null"),
-    };
+        Some(moment) => {
+            text.push_str("},\"availableAt\":\"");
+            text.push_timestamp(&format_timestamp(moment.wall_ms));
+            text.push_str("\"");
+        }
+        None => text.push_str("},\"availableAt\":null"),
+    }
     match &work.lease {
         Some(lease) => {
-            let mut object = record.object("lease");
-            object
-                .string("worker", &lease.worker)
-                .timestamp("expiresAt", &format_timestamp(lease.ends.wall_ms));
+            text.push_str(",\"lease\":{\"worker\":");
+            text.push_json_string(&lease.worker);
+            text.push_str(",\"expiresAt\":\"");
+            text.push_timestamp(&format_timestamp(lease.ends.wall_ms));
+            text.push_str("\"");
             if answer.with_token {
-                object.int("token", work.token);
+                text.push_str(",\"token\":");
+                text.push_int(work.token);
             }
+            text.push_str("}");
         }
-        None => {
-            record.json("lease", "null");
-        }
+        None => text.push_str(",\"lease\":null"),
     }
-    record.json_or_null("lastFailure", work.last_failure.as_deref());
-    record.string_or_null("operationId", order.operation_id.as_deref());
+    text.push_str(",\"lastFailure\":");
+    text.push_str(work.last_failure.as_deref().unwrap_or("null"));
+    text.push_str(",\"operationId\":");
+    text.push_json_string_or_null(order.operation_id.as_deref());
     if let Some(created) = answer.created {
-        record.bool("created", created);
+        text.push_str(",\"created\":");
+        text.push_str(if created { "true" } else { "false" });
     }
 }
