@@ -69,6 +69,7 @@ impl House {
             "backend": "memory", "sessions": 0, "a2aTasks": 0, "expiredPending": 0, "bytes": 0, "waiters": 0,
             "eventQueues": 1,
             "tasks": {"working": 0, "input_required": 0, "completed": 0, "failed": 0, "cancelled": 0},
+            "queues": [], "claims": 0, "leasesLapsed": 0, "expiredUnfinished": 0,
         });
         if ages_by_wall_clock() {
             expected["backend"] = "sqlite".into();

@@ -17,6 +17,7 @@ pub enum Authority {
 }
 
 #[derive(Clone, Debug)]
+#[expect(clippy::struct_field_names, reason = "the record's own name for it")]
 pub struct Work {
     pub queue: Option<&'static str>,
     /// Its text, and its meaning.
@@ -41,6 +42,7 @@ pub struct Release {
     pub delay: i64,
     pub counts: bool,
     /// `Some(None)` clears the message.
+    #[expect(clippy::option_option, reason = "absent and null differ")]
     pub message: Option<Option<&'static str>>,
     pub checkpoint: Value,
     pub failure: Option<&'static str>,

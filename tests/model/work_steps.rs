@@ -57,11 +57,9 @@ impl World {
         let token = task.and_then(|task| task.work.as_ref()).map_or(1, |work| work.token.max(1));
         let is_fenced = task.is_some_and(Task::is_fenced);
         let authority = match (number % 8, is_fenced) {
-            (0..=4, true) => Authority::Lease(token),
-            (5, true) => Authority::Lease(token + 1),
-            (6, false) => Authority::Lease(token),
             (7, _) if may_force => Authority::Forced,
-            (7, true) => Authority::Lease(token),
+            (5, true) => Authority::Lease(token + 1),
+            (0..=4 | 7, true) | (6, false) => Authority::Lease(token),
             _ => Authority::Unstated,
         };
         given.conditions.authority = authority;
@@ -74,7 +72,7 @@ impl World {
 
     /// A checkpoint, now and then.
     pub fn checkpoint(given: &mut Options, task: Option<&Task>, number: u8) -> Value {
-        if number % 3 > 0 || !(task.is_some_and(Task::is_fenced) || number > 220) {
+        if !number.is_multiple_of(3) || !(task.is_some_and(Task::is_fenced) || number > 220) {
             return Value::Null;
         }
         let checkpoint = json!({"at": number, "x": 1.50});
@@ -215,7 +213,7 @@ impl World {
         let (lease_ms, now) = (of(&LEASES, lease), self.time);
         let (mut tasks, mut renewed, mut lost, mut wished) = (vec![], vec![], vec![], vec![]);
         let mut ids: Vec<String> = Vec::new();
-        for &number in &rest[..1 + usize::from(count) % 3] {
+        for &number in &rest[..=usize::from(count) % 3] {
             let id = self.task_id(&manager, number);
             if ids.contains(&id) {
                 continue;
