@@ -151,7 +151,7 @@ fn argument(name: &str, role: &Role, choice: &Choice, fixture: &Fixture, known: 
             Choice::Word(word) => Argument::Word(*word),
             _ => role.argument(fixture),
         },
-        Role::Identifier(_) | Role::Name { .. } | Role::Text { .. } | Role::Json { .. } => {
+        Role::Identifier { .. } | Role::Name { .. } | Role::Text { .. } | Role::Json { .. } => {
             string_argument(role, choice, fixture, known)
         }
         Role::Number { .. } => match choice {
