@@ -1155,7 +1155,9 @@ taskhold_status taskhold_manager_subscribe(taskhold_manager *manager,
 /**
  * Opens a queue of the changes of all tasks under this manager's name, also of those that other handles and
  * other processes make over the same store. The queue is bounded: events of one task coalesce, and where
- * events had to be dropped an event says so. Expiry makes no event.
+ * events had to be dropped an event says so. Expiry makes no event. A task that a lapsed lease ended is announced
+ * while somebody waits, here in taskhold_events_next(), or for work or a task, and by calls that change tasks: a host
+ * that only watches taskhold_events_fd() hears of it by the next of these.
  *
  * @param manager    In: the manager.
  * @param capacity   In: most events that wait in the queue, at least 1.

@@ -29,7 +29,10 @@ const RECOVERED_WITHIN: Duration = Duration::from_secs(30);
 const ENOUGH: usize = 20;
 
 /// What visitors do, each to one of the files.
-const VISITS: [(&str, fn(&Path)); 3] = [
+/// What a visitor does, by its name.
+type Visit = (&'static str, fn(&Path));
+
+const VISITS: [Visit; 3] = [
     ("removes", |file| std::fs::remove_file(file).unwrap()),
     ("renames", |file| std::fs::rename(file, file.with_extension("aside")).unwrap()),
     ("replaces", |file| {

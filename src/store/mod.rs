@@ -160,6 +160,12 @@ pub trait Table<R: Row>: Send + Sync {
     /// [`Self::transact`] within a limit of each partition, too.
     fn transact_within(&self, id: &str, limits: Limits, decide: &mut Decide<'_, R>) -> Result<()>;
 
+    /// [`Self::transact`] without a limit, unless it would have to wait for others who write: then false, and nothing
+    /// was decided. For what a call does beside its own work.
+    fn transact_unless_busy(&self, id: &str, decide: &mut Decide<'_, R>) -> Result<bool> {
+        self.transact_within(id, Limits::default(), decide).map(|()| true)
+    }
+
     /// Counts the rows of each partition from now on. Call it before the first [`Self::transact_within`] that limits
     /// them; it is cheap when it was called before.
     fn count_partitions(&self) -> Result<()>;

@@ -263,19 +263,21 @@ impl Lapses {
         let mut rest = if lapsed.is_empty() { Duration::ZERO } else { LAPSES_AGAIN };
         for id in lapsed {
             let mut ended = false;
-            let stored = self.table.transact(&id, None, &mut |row, now| {
+            // Whoever waits with a timeout, or changes another task, is not to wait for others' transactions here.
+            let stored = self.table.transact_unless_busy(&id, &mut |row, now| {
                 let lapsed = row.and_then(|row| lapse::ended(row, now));
                 ended = lapsed.is_some();
                 Ok(lapsed.map_or(Change::Keep, Change::Put))
             });
-            if ended && stored.is_ok() {
+            if ended && matches!(stored, Ok(true)) {
                 self.table.work_counters().leases_lapsed.fetch_add(1, Ordering::Relaxed);
                 self.table.hub().announce(EventKind::Changed, &id);
                 self.subscribers.tell(&id);
             }
             match stored {
-                Ok(()) => rest = Duration::ZERO,
-                // The others would wait for the storage as long.
+                Ok(true) => rest = Duration::ZERO,
+                // The others would meet the same.
+                Ok(false) => return LAPSES_AGAIN,
                 Err(error) if error.status() == Status::Unavailable => return LAPSES_AGAIN,
                 Err(_) => {}
             }

@@ -225,3 +225,9 @@ def test_operators_find_work_by_its_state() -> None:
     ready = [record["task"]["taskId"] for record in tasks.iter_tasks(queue="reports", work_state="ready")]
     assert sorted([*ready, claimed["task"]["taskId"]]) == sorted(ids)
     tasks.fail_task(claimed["task"]["taskId"], {"code": 1, "message": "m"}, force=True)
+
+
+@pytest.mark.parametrize("renewals", ["q", ["q"], [1], b"x", [None]])
+def test_what_is_no_renewal_is_a_type_error(renewals: Any) -> None:
+    with TaskManager() as tasks, pytest.raises(TypeError, match="a dict of members is needed"):
+        tasks.renew_leases(renewals, lease_ms=1000)

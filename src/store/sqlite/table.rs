@@ -457,6 +457,16 @@ impl<R: SqlRow> Table<R> for SqlTable<R> {
         self.change(None, id, limits, decide)
     }
 
+    fn transact_unless_busy(&self, id: &str, decide: &mut Decide<'_, R>) -> Result<bool> {
+        let mut expired = Vec::new();
+        let limits = Limits::default();
+        let decided = self
+            .shared
+            .try_write(|transaction| self.step(transaction, None, id, limits, decide, &mut expired));
+        self.tell_expired(&expired);
+        decided.map_or(Ok(false), |decided| decided?.map(|()| true))
+    }
+
     fn transact_claimed(
         &self,
         claim: Claim<'_>,

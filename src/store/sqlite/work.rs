@@ -115,9 +115,9 @@ impl TaskTable for SqlTable<TaskRow> {
 
     fn lapsed(&self, most: usize) -> Result<Vec<Arc<str>>> {
         let now_ms = self.shared.now().wall_ms;
-        let next = self.look_for_lapses_at_ms.load(Ordering::Relaxed);
+        let known = self.look_for_lapses_at_ms.load(Ordering::Relaxed);
         // After a step back of the clock the time stored lies too far ahead.
-        if now_ms < next && next - now_ms <= LOOK_FOR_LAPSES_EVERY_MS {
+        if now_ms < known && known - now_ms <= LOOK_FOR_LAPSES_EVERY_MS {
             return Ok(Vec::new());
         }
         let (lapsed, next) = self.shared.read(|connection| {
@@ -129,7 +129,9 @@ impl TaskTable for SqlTable<TaskRow> {
         })?;
         let soon = now_ms.saturating_add(LOOK_FOR_LAPSES_EVERY_MS);
         let next = if lapsed.len() == most { now_ms } else { next.map_or(soon, |next| next.min(soon)) };
-        self.look_for_lapses_at_ms.store(next, Ordering::Relaxed);
+        // Unless a lease that was stored meanwhile has put an earlier time there.
+        let _ =
+            self.look_for_lapses_at_ms.compare_exchange(known, next, Ordering::Relaxed, Ordering::Relaxed);
         Ok(lapsed)
     }
 

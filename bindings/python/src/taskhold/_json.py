@@ -83,6 +83,8 @@ def options(given: Mapping[str, Any], default: Default = None, payloads: Collect
 
 def composed(given: Mapping[str, Any], default: Default = None, payloads: Collection[str] = ()) -> bytes:
     """An object of options. A Json or bytes is a member's text, and in ``payloads`` a str is; the rest is dumped."""
+    if not isinstance(given, Mapping):
+        raise TypeError(f"a dict of members is needed, not {type(given).__name__}")
     dumped, texts = {}, []
     for name, value in given.items():
         if isinstance(value, Json | bytes) or (name in payloads and isinstance(value, str)):
