@@ -28,8 +28,7 @@ const RECOVERED_WITHIN: Duration = Duration::from_secs(30);
 /// What each process writes before the visit and after it.
 const ENOUGH: usize = 20;
 
-/// What visitors do, each to one of the files.
-/// What a visitor does, by its name.
+/// What a visitor does to a file, by its name.
 type Visit = (&'static str, fn(&Path));
 
 const VISITS: [Visit; 3] = [

@@ -1,47 +1,16 @@
 //! W1, W3 and W4 for queued work: claim and complete, renew, and claims that find nothing.
 
 use std::collections::BTreeMap;
-use std::ffi::{CStr, CString};
+use std::ffi::CString;
 use std::ptr::{null, null_mut};
 use std::sync::Barrier;
 use std::time::Duration;
 
 use super::ROUNDS;
 use super::support::anchors::{raw_compare_and_set, validate, versioned};
-use super::support::{self, Api, Handle, Table, UNLIMITED, interleaved, median, payload, running_per_call};
+use super::support::work::{claim, enqueue, held, renewals_of};
+use super::support::{self, Api, Table, UNLIMITED, interleaved, median, payload, running_per_call};
 use super::tasks::close;
-
-const CLAIM: &CStr = c"{\"worker\":\"bench\",\"queues\":[\"reports\"],\"leaseMs\":3600000}";
-
-/// A task in hand: its id and the token of its lease.
-struct Held {
-    id: CString,
-    token: String,
-}
-
-fn enqueue(api: &Api, manager: Handle, count: usize) -> Vec<CString> {
-    let creation = c"{\"endpoint\":\"/mcp\",\"origin\":{},\"queue\":\"reports\"}";
-    (0..count).map(|_| api.create_task(manager, creation)).collect()
-}
-
-/// Claims a task, without a wait. What comes may be NULL.
-fn claim(api: &Api, manager: Handle, timeout_ms: u32) -> *mut std::ffi::c_char {
-    let mut record = null_mut();
-    // SAFETY: valid arguments as the header asks, as in every call below.
-    let status =
-        unsafe { (api.manager_claim_task)(manager, CLAIM.as_ptr(), timeout_ms, &mut record, null_mut()) };
-    assert!(status == 0 || status == CLOSED);
-    record
-}
-
-const CLOSED: i32 = 9;
-
-fn held(record: &str) -> Held {
-    let after = |name: &str| record.split(name).nth(1).unwrap();
-    let id = after("\"taskId\":\"").split('"').next().unwrap();
-    let token = after("\"token\":").split([',', '}']).next().unwrap();
-    Held { id: CString::new(id).unwrap(), token: token.to_owned() }
-}
 
 /// W1: a batch is claimed, then completed, and as much is queued again.
 pub fn claims(api: &Api, table: &Table) {
@@ -111,13 +80,7 @@ pub fn renewals(api: &Api, table: &Table) {
     const LEASES: usize = 1_000;
     let manager = api.manager(UNLIMITED);
     enqueue(api, manager, LEASES);
-    let tasks: Vec<_> = (0..LEASES)
-        .map(|_| {
-            let held = held(&api.take(claim(api, manager, 0)));
-            format!("{{\"taskId\":\"{}\",\"lease\":{}}}", held.id.to_str().unwrap(), held.token)
-        })
-        .collect();
-    let renewals = CString::new(format!("{{\"leaseMs\":3600000,\"tasks\":[{}]}}", tasks.join(","))).unwrap();
+    let renewals = renewals_of(api, manager, LEASES);
     let renew = |_| {
         let mut outcome = null_mut();
         // SAFETY: see above.

@@ -4,6 +4,7 @@
 #![allow(dead_code, clippy::pedantic, clippy::too_many_arguments)] // Each bench uses its part.
 
 pub mod anchors;
+pub mod work;
 
 use std::ffi::{CStr, CString, c_char, c_void};
 use std::path::PathBuf;
@@ -191,6 +192,11 @@ pub fn running_per_call(calls: usize, mut call: impl FnMut(usize)) -> f64 {
 /// Nanoseconds that this thread ran.
 pub fn running_ns() -> f64 {
     clock_ns(libc::CLOCK_THREAD_CPUTIME_ID)
+}
+
+/// Nanoseconds on the clock that all processes share.
+pub fn monotonic_ns() -> f64 {
+    clock_ns(libc::CLOCK_MONOTONIC)
 }
 
 /// Nanoseconds that all threads of this process ran.
