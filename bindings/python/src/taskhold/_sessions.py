@@ -188,7 +188,10 @@ class SessionStoreCalls(StoreClient):
 
     @gives(list[ExpiredSession])
     def take_expired_json(self) -> str:
-        """Take the sessions that this process removed because they expired, each once.
+        """Take the sessions that expired, each once.
+
+        These are the ones that this process removed and, in a file, those that another process removed and that were
+        created or pinned through this store.
 
         Returns:
             The last ``keep_expired`` ones; release what you kept beside them.

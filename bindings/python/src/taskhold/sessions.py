@@ -137,7 +137,10 @@ class SessionStore(SessionStoreCalls):
         return await self._made(lambda: self.unpin(session_id))
 
     def take_expired(self) -> list[ExpiredSession]:
-        """Take the sessions that this process removed because they expired, each once.
+        """Take the sessions that expired, each once.
+
+        These are the ones that this process removed and, in a file, those that another process removed and that were
+        created or pinned through this store.
 
         Returns:
             The last ``keep_expired`` ones; release what you kept beside them.
@@ -311,7 +314,10 @@ class AsyncSessionStore(AsyncSessionStoreCalls):
         return await client.unpin_async(session_id)
 
     async def take_expired(self) -> list[ExpiredSession]:
-        """Take the sessions that this process removed because they expired, each once.
+        """Take the sessions that expired, each once.
+
+        These are the ones that this process removed and, in a file, those that another process removed and that were
+        created or pinned through this store.
 
         Returns:
             The last ``keep_expired`` ones; release what you kept beside them.

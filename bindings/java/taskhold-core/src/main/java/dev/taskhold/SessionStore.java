@@ -175,8 +175,9 @@ public final class SessionStore implements AutoCloseable {
     }
 
     /**
-     * Takes the sessions that this process removed because they expired, each once, so that the host can let go of what it
-     * kept beside them. Only the last {@link Builder#keepExpired} ones are there.
+     * Takes the sessions that expired, each once, so that the host can let go of what it kept beside them: those that this
+     * process removed and, in a file, those that another one removed and that were created or pinned through this store.
+     * Only the last {@link Builder#keepExpired} ones are there.
      *
      * @return a JSON array of {@code {"reason": "idle" | "uninitialized", "sessionId": "...", "endpoint": "..."}}
      */
