@@ -123,6 +123,10 @@ impl StoreFile {
             return Err(cannot_open());
         }
         let connection = self.connect(OpenFlags::SQLITE_OPEN_READ_ONLY).map_err(|_| cannot_open())?;
+        if !self.guard.has_files() {
+            // It came just now. The index is opened with the first statement only.
+            return Err(cannot_open());
+        }
         connection.execute_batch(&format!(
             "PRAGMA trusted_schema = OFF; PRAGMA query_only = ON; PRAGMA cache_size = -{CACHE_KIB}"
         ))?;
