@@ -38,6 +38,8 @@ endif
 
 PYTHON ?= python3
 VENV := build/python
+# The plug into FastMCP is tested with an earlier version too.
+FASTMCP_BEFORE := build/python-fastmcp-before
 # The package as it lies in the tree, over the library in $(LIB).
 RUN_PYTHON := PYTHONPATH=$(CURDIR)/bindings/python/src
 
@@ -144,9 +146,6 @@ $(VENV)/tools: bindings/python/requirements-dev.txt
 	@$(PYTHON) -m venv --clear $(VENV)
 	@$(VENV)/bin/pip install --quiet --disable-pip-version-check -r bindings/python/requirements-dev.txt
 	@touch $@
-
-# The plug into FastMCP is tested with an earlier version too.
-FASTMCP_BEFORE := build/python-fastmcp-before
 
 $(FASTMCP_BEFORE)/tools: bindings/python/requirements-fastmcp-before.txt
 	@scripts/require.sh $(PYTHON) python3-venv
