@@ -48,7 +48,7 @@ def test_two_hundred_wait_for_tasks_without_a_thread() -> None:
         threads = threading.active_count()
         waiting = [asyncio.create_task(tasks.wait_task_async(task_id, 1)) for task_id in ids * 2]
         await settled()
-        assert threading.active_count() == threads
+        assert threading.active_count() <= threads  # Those of earlier tests may end meanwhile.
         assert not any(wait.done() for wait in waiting)
         for task_id in ids:
             tasks.complete_task(task_id, {})

@@ -120,7 +120,7 @@ def test_claims_on_asyncio_take_no_thread_and_get_one_task_each() -> None:
             await asyncio.sleep(0.01)
             made = {(await tasks.create_task("/mcp", {}, queue="reports"))["task"]["taskId"] for _ in range(50)}
             records = await asyncio.wait_for(asyncio.gather(*waiting), 10)
-            assert threading.active_count() == threads
+            assert threading.active_count() <= threads  # Those of earlier tests may end meanwhile.
             assert {record["task"]["taskId"] for record in records if record} == made
             start = time.monotonic()
             assert await tasks.claim_task(["reports"], worker="w", timeout=0.05) is None
