@@ -195,7 +195,11 @@ fn nothing_stays_of_a_process_that_was_killed() {
     world.wait_for_rows([1, 600, 0]);
     // It has not renewed its lease for long.
     let outsider = world.outsider();
-    outsider.execute_batch("UPDATE session_watchers SET lease_until = 1000 * unixepoch() - 100").unwrap();
+    outsider
+        .execute_batch(
+            "UPDATE session_watchers SET lease_until = CAST(1000 * unixepoch('subsec') AS INTEGER) - 100",
+        )
+        .unwrap();
     // The first session of the other makes it one that is told, and it looks after those who are not any more.
     create(&other, "other");
     world.wait_for_rows([1, 1, 0]);

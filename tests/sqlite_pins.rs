@@ -113,7 +113,12 @@ fn unpins_after_the_leases_lapsed_let_go() {
         assert!(sessions.pin("s").unwrap());
     }
     // As if the process had been suspended for longer than a lease.
-    world.outsider().execute_batch("UPDATE session_pins SET lease_until = 1000 * unixepoch() - 100").unwrap();
+    world
+        .outsider()
+        .execute_batch(
+            "UPDATE session_pins SET lease_until = CAST(1000 * unixepoch('subsec') AS INTEGER) - 100",
+        )
+        .unwrap();
     for _ in 0..10 {
         sessions.unpin("s").unwrap();
     }
@@ -139,7 +144,7 @@ fn a_limit_is_exact_though_many_leases_lapsed() {
     world
         .outsider()
         .execute_batch(
-            "UPDATE session_pins SET holder = 1, lease_until = 1000 * unixepoch(); \
+            "UPDATE session_pins SET holder = 1, lease_until = CAST(1000 * unixepoch('subsec') AS INTEGER); \
              UPDATE session_pins SET lease_until = 1000 * (unixepoch() - 3600) \
              WHERE session = (SELECT max(sequence) FROM sessions)",
         )

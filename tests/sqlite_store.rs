@@ -374,7 +374,7 @@ fn pins_that_a_process_left_behind_lapse() {
     // As if the holder of one had been killed for longer than its lease.
     outsider(&folder)
         .execute_batch(
-            "UPDATE session_pins SET holder = 1, lease_until = 1000 * unixepoch() - 100 \
+            "UPDATE session_pins SET holder = 1, lease_until = CAST(1000 * unixepoch('subsec') AS INTEGER) - 100 \
              WHERE session = (SELECT sequence FROM sessions WHERE id = 'left')",
         )
         .unwrap();
