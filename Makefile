@@ -216,7 +216,7 @@ lint: $(VENV)/tools
 
 setup:
 	@scripts/require.sh make gcc g++ cc-headers nm cmake pkg-config valgrind clang git abidiff $(PYTHON) \
-		python3-venv mvn javac node npm
+		python3-venv mvn javac node npm postgres openssl pgbouncer faketime
 	@echo 'Everything is there.'
 
 # CHECKS="miri fuzz" runs these only; docs/verification.md has them all, and their settings.

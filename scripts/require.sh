@@ -1,13 +1,14 @@
 #!/bin/sh
 # usage: scripts/require.sh TOOL…
 # Makes sure that the tools are there: it names the packages that are missing and stops, or, with
-# TASKHOLD_MISSING=install, installs them as root on Debian. A tool is the name of a command, "cc-headers" for the C library's headers, or
-# "python3-venv" for Python's own virtual environments.
+# TASKHOLD_MISSING=install, installs them as root on Debian. A tool is the name of a command, "cc-headers" for the C library's headers,
+# "python3-venv" for Python's own virtual environments, or "postgres" for PostgreSQL's server, which is on no path.
 set -eu
 
 present() {
     case $1 in
     python3-venv) "${PYTHON:-python3}" -c 'import ensurepip, venv' 2>/dev/null ;;
+    postgres) ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 ;;
     cc-headers) echo '#include <stdio.h>' | gcc -fsyntax-only -x c - 2>/dev/null ;;
     *) command -v "$1" >/dev/null 2>&1 ;;
     esac
@@ -21,6 +22,7 @@ package() {
     javac) echo default-jdk-headless ;;
     abidiff) echo abigail-tools ;;
     node) echo nodejs ;;
+    postgres) echo postgresql ;;
     *) echo "$1" ;;
     esac
 }
