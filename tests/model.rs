@@ -29,11 +29,15 @@ mod model {
 use model::world::{Numbers, World};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestError, TestRunner};
-use support::stores::ages_by_wall_clock;
+use support::stores::Kind;
 
 fn cases() -> u32 {
     let given = std::env::var("TASKHOLD_MODEL_CASES").ok();
-    let usual = if ages_by_wall_clock() { 30 } else { 100 };
+    let usual = match Kind::wanted() {
+        Kind::Memory => 100,
+        Kind::Sqlite => 30,
+        Kind::Postgres => 8,
+    };
     given.map_or(usual, |text| text.parse().expect("TASKHOLD_MODEL_CASES is a number"))
 }
 

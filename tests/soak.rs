@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use serde_json::json;
 use support::calls::id_of;
 use support::hosts::{Clock, Events, Manager, Provider, Sessions, Store, record};
-use support::stores::ages_by_wall_clock;
+use support::stores::{Kind, ages_by_wall_clock};
 
 const LIFE_MS: i64 = 1000;
 
@@ -29,7 +29,11 @@ fn wave() -> usize {
 
 fn full_wave() -> usize {
     let given = std::env::var("TASKHOLD_SOAK").ok();
-    let usual = if ages_by_wall_clock() { 1500 } else { 5000 };
+    let usual = match Kind::wanted() {
+        Kind::Memory => 5000,
+        Kind::Sqlite => 1500,
+        Kind::Postgres => 500,
+    };
     given.map_or(usual, |text| text.parse().expect("TASKHOLD_SOAK is a number"))
 }
 
@@ -72,7 +76,7 @@ impl House {
             "queues": [], "claims": 0, "leasesLapsed": 0, "expiredUnfinished": 0,
         });
         if ages_by_wall_clock() {
-            expected["backend"] = "sqlite".into();
+            expected["backend"] = Kind::wanted().name().into();
             expected["bytes"] = stats["bytes"].clone();
             expected["sessionPins"] = 0.into();
             for (figure, value) in expected.as_object().expect("an object") {
@@ -84,8 +88,8 @@ impl House {
     }
 
     /// Calls `look` until no expired record is left, which takes one call for a few of them at most. In memory
-    /// any look-up removes some, so nobody is looked for; on SQLite only one that meets an expired record, so the
-    /// `known` ones are.
+    /// any look-up removes some, so nobody is looked for; in a database only one that meets an expired record, so
+    /// the `known` ones are.
     fn look_until_removed(&self, known: &[String], mut look: impl FnMut(&str)) {
         let calls = 100 + wave() / 50;
         for number in 0..200 {

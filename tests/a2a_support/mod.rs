@@ -22,21 +22,21 @@ pub const EPOCH_MS: i64 = 1_735_787_045_000;
 pub struct Stand {
     pub clock: Arc<ManualClock>,
     pub store: Store,
-    _folder: Option<stores::Folder>,
+    _place: stores::Place,
 }
 
 impl Stand {
     pub fn new() -> Self {
         let clock = Arc::new(ManualClock::new(EPOCH_MS).expect("a clock"));
-        let (store, folder) = stores::open(Clock::Manual(Arc::clone(&clock)));
-        Self { clock, store, _folder: folder }
+        let (store, place) = stores::open(Clock::Manual(Arc::clone(&clock)));
+        Self { clock, store, _place: place }
     }
 
     /// On a store in memory, whatever the environment asks for.
     pub fn in_memory() -> Self {
         let clock = Arc::new(ManualClock::new(EPOCH_MS).expect("a clock"));
         let store = Store::open(None, None, Clock::Manual(Arc::clone(&clock))).expect("a store");
-        Self { clock, store, _folder: None }
+        Self { clock, store, _place: stores::Place::Memory }
     }
 
     pub fn provider(&self, options: &str) -> StateProvider {

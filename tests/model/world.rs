@@ -14,7 +14,7 @@ use super::tasks::{Manager, Tasks};
 use super::time::Time;
 use crate::calls::{Frame, Function};
 use crate::support::fixture::NOW_MS;
-use crate::support::stores::{Folder, QUICK, ages_by_wall_clock};
+use crate::support::stores::{Place, ages_by_wall_clock};
 
 /// What a step is made of: small numbers, whose meaning depends on the state that the step meets.
 pub type Numbers = [u8; 10];
@@ -42,8 +42,8 @@ pub struct World {
     pub is_queued: bool,
     /// Tasks that were claimed.
     pub claims: u64,
-    /// Of the store's file, if it has one.
-    _folder: Option<Folder>,
+    /// Of the store. What it has on disk or in a database goes with it.
+    _place: Place,
 }
 
 fn open(function: &str, receiver: *mut c_void, texts: &[(&str, String)], clock: *mut c_void) -> *mut c_void {
@@ -61,11 +61,9 @@ fn open(function: &str, receiver: *mut c_void, texts: &[(&str, String)], clock: 
 impl World {
     pub fn new() -> Self {
         let clock = open("clock_open_manual", ptr::null_mut(), &[], ptr::null_mut());
-        let folder = ages_by_wall_clock().then(Folder::new);
-        let place =
-            folder.as_ref().map(|folder| [("url", folder.url("agents.db")), ("options", QUICK.to_owned())]);
-        let store =
-            open("store_open", ptr::null_mut(), place.as_ref().map_or(&[][..], |place| &place[..]), clock);
+        let place = Place::wanted();
+        let (url, options) = place.address();
+        let store = open("store_open", ptr::null_mut(), &[("url", url), ("options", options)], clock);
         let mut world = Self {
             handles: HashMap::from([("clock".to_owned(), clock), ("store".to_owned(), store)]),
             time: Time { wall: NOW_MS, tick: 0 },
@@ -117,7 +115,7 @@ impl World {
             failure: None,
             is_queued: false,
             claims: 0,
-            _folder: folder,
+            _place: place,
         };
         world.open_all();
         world

@@ -7,12 +7,16 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError, RwLock};
 use std::thread;
 
-use crate::support::stores::ages_by_wall_clock;
+use crate::support::stores::Kind;
 
-/// How many rounds each race has. Over SQLite each call is a transaction.
+/// How many rounds each race has. In a database each call is a transaction.
 fn rounds() -> usize {
     let given = std::env::var("TASKHOLD_RACE_ROUNDS").ok();
-    let usual = if ages_by_wall_clock() { 200 } else { 2000 };
+    let usual = match Kind::wanted() {
+        Kind::Memory => 2000,
+        Kind::Sqlite => 200,
+        Kind::Postgres => 60,
+    };
     given.map_or(usual, |text| text.parse().expect("TASKHOLD_RACE_ROUNDS is a number"))
 }
 

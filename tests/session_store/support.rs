@@ -18,21 +18,21 @@ pub const START_MS: i64 = 1_700_000_000_000;
 pub struct World {
     pub clock: Arc<ManualClock>,
     pub store: Store,
-    _folder: Option<stores::Folder>,
+    _place: stores::Place,
 }
 
 impl World {
     pub fn new() -> Self {
         let clock = Arc::new(ManualClock::new(START_MS).unwrap());
-        let (store, folder) = stores::open(Clock::Manual(Arc::clone(&clock)));
-        Self { clock, store, _folder: folder }
+        let (store, place) = stores::open(Clock::Manual(Arc::clone(&clock)));
+        Self { clock, store, _place: place }
     }
 
     /// On a store in memory, whatever the environment asks for.
     pub fn in_memory() -> Self {
         let clock = Arc::new(ManualClock::new(START_MS).unwrap());
         let store = Store::open(None, None, Clock::Manual(Arc::clone(&clock))).unwrap();
-        Self { clock, store, _folder: None }
+        Self { clock, store, _place: stores::Place::Memory }
     }
 
     pub fn open(&self, options: &str) -> SessionStore {

@@ -1,7 +1,9 @@
-//! Stores for tests, each alone with its file. `TASKHOLD_TEST_STORE=sqlite` lets the tests of a domain run over
-//! SQLite instead of memory.
+//! Stores for tests, each alone with its file or schema. `TASKHOLD_TEST_STORE` lets the tests of a domain run over
+//! another store than the one in memory: `sqlite`, or `postgres` beside the server of `scripts/postgres.sh`.
 
 #![allow(dead_code)] // Each test file uses its part.
+
+pub mod postgres;
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -64,19 +66,82 @@ fn wait_while(is_open: impl Fn() -> bool) {
 /// Commits that survive the process are enough for a test, and quick.
 pub const QUICK: &str = r#"{"durability": "normal"}"#;
 
-/// Whether stores measure ages by the wall clock, as those that survive a restart must.
-pub fn ages_by_wall_clock() -> bool {
-    std::env::var("TASKHOLD_TEST_STORE").is_ok_and(|store| store == "sqlite")
+/// The kinds of stores.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    Memory,
+    Sqlite,
+    Postgres,
 }
 
-/// An empty store of the kind that the environment asks for, and the folder that it may need.
-pub fn open(clock: Clock) -> (Store, Option<Folder>) {
-    if ages_by_wall_clock() {
-        let (store, folder) = sqlite(clock);
-        (store, Some(folder))
-    } else {
-        (Store::open(None, None, clock).unwrap(), None)
+impl Kind {
+    /// What the environment asks for.
+    pub fn wanted() -> Self {
+        match std::env::var("TASKHOLD_TEST_STORE").as_deref() {
+            Err(_) | Ok("memory") => Self::Memory,
+            Ok("sqlite") => Self::Sqlite,
+            Ok("postgres") => Self::Postgres,
+            Ok(other) => panic!("TASKHOLD_TEST_STORE is memory, sqlite or postgres, not {other}"),
+        }
     }
+
+    /// As the statistics call it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Memory => "memory",
+            Self::Sqlite => "sqlite",
+            Self::Postgres => "postgres",
+        }
+    }
+}
+
+/// Whether stores measure ages by the wall clock, as those that survive a restart must.
+pub fn ages_by_wall_clock() -> bool {
+    Kind::wanted() != Kind::Memory
+}
+
+/// Where a store is. What it has on disk or in a database goes with this.
+pub enum Place {
+    Memory,
+    File(Folder),
+    Schema(postgres::Schema),
+}
+
+impl Place {
+    /// A place for an empty store of this kind.
+    pub fn new(kind: Kind) -> Self {
+        match kind {
+            Kind::Memory => Self::Memory,
+            Kind::Sqlite => Self::File(Folder::new()),
+            Kind::Postgres => Self::Schema(postgres::Schema::new()),
+        }
+    }
+
+    /// One of the kind that the environment asks for.
+    pub fn wanted() -> Self {
+        Self::new(Kind::wanted())
+    }
+
+    /// The URL and the options to open a store with.
+    pub fn address(&self) -> (String, String) {
+        match self {
+            Self::Memory => ("memory:".to_owned(), "{}".to_owned()),
+            Self::File(folder) => (folder.url("agents.db"), QUICK.to_owned()),
+            Self::Schema(schema) => (postgres::url(), schema.options()),
+        }
+    }
+
+    /// Opens the store that is here.
+    pub fn open(&self, clock: Clock) -> Store {
+        let (url, options) = self.address();
+        Store::open(Some(&url), Some(&options), clock).unwrap()
+    }
+}
+
+/// An empty store of the kind that the environment asks for, and its place.
+pub fn open(clock: Clock) -> (Store, Place) {
+    let place = Place::wanted();
+    (place.open(clock), place)
 }
 
 /// An empty store in a file.

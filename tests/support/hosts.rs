@@ -11,7 +11,7 @@ use taskhold::ffi::*;
 
 use super::calls::{Failure, c, handle, number, plain, text};
 use super::fixture::NOW_MS;
-use super::stores::{Folder, QUICK, ages_by_wall_clock};
+use super::stores::Place;
 
 /// What a call that gives out a text came to.
 pub type Answer = Result<Option<String>, Failure>;
@@ -104,7 +104,7 @@ impl Clock {
 }
 
 /// An empty store of the kind that the environment asks for.
-pub struct Store(pub *mut taskhold_store, Option<Folder>);
+pub struct Store(pub *mut taskhold_store, Place);
 
 // SAFETY: a handle may be used on any thread.
 unsafe impl Send for Store {}
@@ -119,14 +119,14 @@ impl Drop for Store {
 
 impl Store {
     pub fn open(clock: &Clock) -> Self {
-        let folder = ages_by_wall_clock().then(Folder::new);
-        let url = Optional(folder.as_ref().map(|folder| c(&folder.url("agents.db"))));
-        let options = Optional(folder.as_ref().map(|_| c(QUICK)));
+        let place = Place::wanted();
+        let (url, options) = place.address();
+        let (url, options) = (c(&url), c(&options));
         // SAFETY: the strings live until the call returns and the outputs are writable.
         let opened = handle(|out, error| unsafe {
             taskhold_store_open(url.as_ptr(), options.as_ptr(), clock.0, out, error)
         });
-        Self(opened.expect("a store"), folder)
+        Self(opened.expect("a store"), place)
     }
 
     /// Closes the handle; doing it again is fine.

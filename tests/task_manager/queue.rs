@@ -29,7 +29,7 @@ fn claimed(manager: &TaskManager) -> Value {
 
 #[test]
 fn each_task_wakes_one_of_those_who_wait() {
-    let (store, _folder) = stores::open(Clock::System);
+    let (store, _place) = stores::open(Clock::System);
     let one = manager(&store);
     let other = manager(&store);
     let start = Barrier::new(9);
@@ -59,7 +59,7 @@ fn each_task_wakes_one_of_those_who_wait() {
 
 #[test]
 fn a_task_whose_worker_is_gone_goes_to_the_one_who_waits() {
-    let (store, _folder) = stores::open(Clock::System);
+    let (store, _place) = stores::open(Clock::System);
     let manager = manager(&store);
     let work = r#""queue":"q","attempts":{"maximum":2,"backoffMs":5},"lease":{"worker":"gone","leaseMs":30}"#;
     manager.create_task(&creation(work)).unwrap();
@@ -69,7 +69,7 @@ fn a_task_whose_worker_is_gone_goes_to_the_one_who_waits() {
 
 #[test]
 fn a_lapse_that_ends_a_task_is_announced_to_who_waits_for_events() {
-    let (store, _folder) = stores::open(Clock::System);
+    let (store, _place) = stores::open(Clock::System);
     let manager = manager(&store);
     let queue = manager.open_events(8).unwrap();
     let record = manager.create_task(&creation(r#""lease":{"worker":"gone","leaseMs":30}"#)).unwrap();
@@ -94,7 +94,7 @@ fn sleeps() -> u64 {
 #[test]
 #[cfg(target_os = "linux")]
 fn who_waits_sleeps_until_there_is_something_to_do() {
-    let (store, _folder) = stores::open(Clock::System);
+    let (store, _place) = stores::open(Clock::System);
     let manager = manager(&store);
     thread::scope(|scope| {
         for n in 0..4 {
@@ -113,7 +113,7 @@ fn who_waits_sleeps_until_there_is_something_to_do() {
 
 #[test]
 fn closing_the_manager_ends_the_wait() {
-    let (store, _folder) = stores::open(Clock::System);
+    let (store, _place) = stores::open(Clock::System);
     let manager = manager(&store);
     thread::scope(|scope| {
         let waiting = scope.spawn(|| manager.claim_task(CLAIM, None).map(|_| ()).unwrap_err());

@@ -10,6 +10,7 @@ use taskhold::error::Status;
 use super::calls::{Frame, Function, Parameter, Returned, take_text};
 use super::format::{Case, Receiver, Step};
 use super::matching;
+use super::postgres;
 use super::values::{self, Variables};
 
 /// Which store the cases are played on.
@@ -72,7 +73,17 @@ pub fn play(case: &Case, target: &Target, number: usize) -> Result<(), String> {
         }
     }
     player.close_all()?;
+    // A file goes with its folder; a server's schema goes here.
+    if let Some(schema) = options.as_deref().and_then(schema).filter(|_| target.backend == "postgres") {
+        postgres::drop_schema(&schema);
+    }
     outcome
+}
+
+/// The schema that a store's options name.
+fn schema(options: &str) -> Option<String> {
+    let options: Value = serde_json::from_str(options).ok()?;
+    options["schema"].as_str().map(str::to_owned)
 }
 
 impl Player {
