@@ -1,8 +1,13 @@
-"""Plays the cases of tests/vectors, which every language plays, in four ways and on every backend there is."""
+"""Plays the cases of tests/vectors, which every language plays, in four ways and on every backend there is; on the
+server of scripts/postgres.sh, each in one way.
+"""
 
 from __future__ import annotations
 
+import json
 import os
+import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,13 +21,28 @@ from vectors.play import WAYS, Way, play, reached
 
 CASES = files.load()
 BACKENDS = taskhold.describe()["backends"]
+SERVER = os.environ.get("TASKHOLD_TEST_POSTGRES") if "postgres" in BACKENDS else None
 
 
 def targets() -> list[str]:
     """The stores that cases are played on; `{case}` is replaced by the number of the case."""
     if given := os.environ.get("TASKHOLD_VECTOR_STORE"):
         return [given]
-    return ["memory:"] + (["sqlite:{folder}/vectors.db"] if "sqlite" in BACKENDS else [])
+    return ["memory:"] + (["sqlite:{folder}/vectors.db"] if "sqlite" in BACKENDS else []) + ([SERVER] if SERVER else [])
+
+
+def options_for(target: str) -> str | None:
+    """The options of the store; `{case}` is replaced as in the target."""
+    given = os.environ.get("TASKHOLD_VECTOR_STORE_OPTIONS")
+    return '{"schema": "python_{case}"}' if given is None and target == SERVER else given
+
+
+def is_played(case: files.Case, way: Way, target: str) -> bool:
+    """Whether the case is played in this way."""
+    # What needs raw calls is played in the raw way alone.
+    if case.raw or target != SERVER:
+        return way == "raw" or not case.raw
+    return way == WAYS[1 + case.number % 3]
 
 
 def parameters() -> list[Any]:
@@ -34,18 +54,38 @@ def parameters() -> list[Any]:
         for case in CASES
         if target.partition(":")[0].replace("postgresql", "postgres") in case.backends
         and wanted in case.title
-        # What needs raw calls is played in the raw way alone.
-        and (way == "raw" or not case.raw)
+        and is_played(case, way, target)
     ]
 
 
+@pytest.fixture(scope="module")
+def schemas() -> Iterator[list[str]]:
+    """Schemas of the server that cases are done with. They are dropped some at a time."""
+    done: list[str] = []
+    yield done
+    drop(done)
+
+
+def drop(schemas: list[str]) -> None:
+    """Drop the schemas and forget their names."""
+    commands = [word for schema in schemas for word in ("-c", f'DROP SCHEMA IF EXISTS "{schema}" CASCADE')]
+    if SERVER and commands:
+        subprocess.run(["psql", "-X", "-q", *commands, SERVER], check=True, capture_output=True)
+    schemas.clear()
+
+
 @pytest.mark.parametrize(("case", "way", "target"), parameters())
-def test_case(case: files.Case, way: Way, target: str, tmp_path: Path) -> None:
+def test_case(case: files.Case, way: Way, target: str, tmp_path: Path, schemas: list[str]) -> None:
     def filled(template: str) -> str:
         return template.replace("{case}", f"{way}-{case.number}").replace("{folder}", str(tmp_path))
 
-    options = os.environ.get("TASKHOLD_VECTOR_STORE_OPTIONS")
-    play(case, way, filled(target), None if options is None else filled(options))
+    template = options_for(target)
+    options = None if template is None else filled(template)
+    play(case, way, filled(target), options)
+    if options is not None and target == SERVER:
+        schemas.append(json.loads(options)["schema"])
+        if len(schemas) >= 50:
+            drop(schemas)
 
 
 def test_the_cases_reach_every_function_through_the_package() -> None:

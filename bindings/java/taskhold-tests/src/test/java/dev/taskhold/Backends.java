@@ -11,8 +11,12 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.stream.Stream;
+import org.jspecify.annotations.Nullable;
 
-/** The storage backends that the tests run on: those that this build of the library has and that need no server. */
+/**
+ * The storage backends that the tests run on: those that this build of the library has and that need no server, and for
+ * the vectors PostgreSQL beside the server of {@code scripts/postgres.sh}.
+ */
 final class Backends {
     private static final Path FOLDER = folder();
     private static final AtomicInteger COUNT = new AtomicInteger();
@@ -23,13 +27,38 @@ final class Backends {
         return List.of("memory", "sqlite").stream().filter(Backends::has).toList();
     }
 
+    /** Those that the vectors are played on. */
+    static List<String> ofVectors() {
+        boolean server = System.getenv(Schemas.SERVER) != null && has("postgres");
+        return Stream.concat(available().stream(), server ? Stream.of("postgres") : Stream.of()).toList();
+    }
+
     private static boolean has(String backend) {
-        try {
-            Store.open(url(backend), null, null).close();
+        try (Place place = place(backend)) {
+            Store.open(place.url(), place.options(), null).close();
             return true;
         } catch (TaskholdException.Unsupported absent) {
             return false;
         }
+    }
+
+    /** Where one store is: a URL and options to open it with. What a server holds of it goes when this is closed. */
+    record Place(String url, @Nullable String options, @Nullable String schema) implements AutoCloseable {
+        @Override
+        public void close() {
+            if (schema != null) {
+                Schemas.drop(schema);
+            }
+        }
+    }
+
+    /** A place for a new store of this backend. */
+    static Place place(String backend) {
+        if (!backend.equals("postgres")) {
+            return new Place(url(backend), null, null);
+        }
+        String schema = Schemas.next();
+        return new Place(System.getenv(Schemas.SERVER), "{\"schema\": \"" + schema + "\"}", schema);
     }
 
     /** A new store of this backend. */

@@ -90,13 +90,19 @@ final class Vectors {
     }
 
     static void play(Case one, String backend) throws Exception {
+        try (Backends.Place place = Backends.place(backend)) {
+            play(one, backend, place);
+        }
+    }
+
+    private static void play(Case one, String backend, Backends.Place place) throws Exception {
         Vectors vectors = new Vectors();
         ManualClock clock = ManualClock.open(one.epochMs());
         vectors.handles.put("clock", clock);
-        String url = Backends.url(backend);
-        vectors.variables.putAll(Map.of("url", url, "options", NULL, "backend", backend));
+        Object options = Objects.requireNonNullElse(place.options(), NULL);
+        vectors.variables.putAll(Map.of("url", place.url(), "options", options, "backend", backend));
         try {
-            vectors.handles.put("store", Store.open(url, null, clock));
+            vectors.handles.put("store", Store.open(place.url(), place.options(), clock));
             int number = 0;
             for (Object step : one.steps()) {
                 number++;

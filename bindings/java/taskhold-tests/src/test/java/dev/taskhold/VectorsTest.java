@@ -12,7 +12,7 @@ import org.junit.jupiter.api.Order;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.TestFactory;
 
-/** The cases that all languages share, on every storage backend that needs no server. */
+/** The cases that all languages share, on every storage backend that there is. */
 @Order(2)
 class VectorsTest {
 
@@ -20,7 +20,7 @@ class VectorsTest {
     Stream<DynamicContainer> onEachBackend() throws IOException {
         List<Vectors.Case> cases = Vectors.all().stream().filter(one -> !one.raw()).toList();
         assertTrue(cases.size() > 600, "only " + cases.size() + " cases were found");
-        return Backends.available().stream().map(backend -> DynamicContainer.dynamicContainer(
+        return Backends.ofVectors().stream().map(backend -> DynamicContainer.dynamicContainer(
                 backend,
                 cases.stream()
                         .filter(one -> one.isFor(backend))
