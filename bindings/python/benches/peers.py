@@ -82,7 +82,7 @@ async def theirs(store: Any, size: int) -> dict[str, tuple[int, Step]]:
 
     def changed() -> Task:
         number = next(turn)
-        message = messages[number * 7 % size]
+        message: Task = messages[number * 7 % size]
         message.context_id = f"changed-{number}"
         return message
 
