@@ -113,6 +113,8 @@ impl TaskTable for MemoryTable<TaskRow> {
     ) -> Result<Option<u64>> {
         let now = self.now()?;
         let (mut after, mut shown, mut looked_at) = (query.after, 0, 0);
+        // A full page ends with the row that it showed last: those behind it may match by the next page.
+        let mut next = after;
         loop {
             let left = query.limit - shown;
             let most = left.saturating_add(1).clamp(LEAST_ROWS, ROWS_PER_PAGE);
@@ -122,7 +124,7 @@ impl TaskTable for MemoryTable<TaskRow> {
             }
             for locator in batch {
                 if looked_at == ROWS_PER_PAGE {
-                    return Ok(Some(after));
+                    return Ok(Some(next));
                 }
                 looked_at += 1;
                 let matched = self.look_at(locator, now.tick_ns, |row| {
@@ -136,9 +138,12 @@ impl TaskTable for MemoryTable<TaskRow> {
                 if matched == Some(true) {
                     // One more than is shown tells that the page is not the last.
                     if shown == query.limit {
-                        return Ok(Some(after));
+                        return Ok(Some(next));
                     }
                     shown += 1;
+                    next = locator.sequence;
+                } else if shown < query.limit {
+                    next = locator.sequence;
                 }
                 after = locator.sequence;
             }
