@@ -1,35 +1,29 @@
-//! Starts processes, kills some, and compares what they said with what the file holds.
+//! Starts processes, kills some, and compares what they said with what the store holds.
 
 use std::collections::{HashMap, HashSet};
 use std::io::{BufRead as _, BufReader};
-use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
 use serde_json::Value;
 use taskhold::a2a::StateProvider;
-use taskhold::clock::Clock;
 use taskhold::session::SessionStore;
 use taskhold::store::Store;
 use taskhold::task::TaskManager;
 
 use super::worker::CREATION;
-use super::{CONTESTED, LIMIT, Numbers, OPTIONS, SHARED};
-use crate::stores::Folder;
+use super::{CONTESTED, LIMIT, Numbers, SHARED, Shared};
+use crate::stores::Kind;
 
 fn json(text: &str) -> Value {
     serde_json::from_str(text).unwrap()
 }
 
-fn open(file: &Path) -> Store {
-    Store::open(Some(&format!("sqlite:{}", file.display())), Some(OPTIONS), Clock::System).unwrap()
-}
-
 /// Starts a process that plays `role`.
-pub fn start(role: &str, file: &Path, number: u64, operations: u64) -> Child {
+pub fn start(role: &str, shared: &Shared, number: u64, operations: u64) -> Child {
     Command::new(std::env::current_exe().unwrap())
-        .args([role.as_ref(), file.as_os_str()])
+        .args([role, &shared.url, &shared.options])
         .args([number.to_string(), operations.to_string()])
         .stdout(Stdio::piped())
         .spawn()
@@ -90,23 +84,42 @@ pub fn listen(mut child: Child, fate: &Fate) -> Heard {
     heard
 }
 
-/// Of a file that is not there yet or, in every other round, is empty.
-pub fn sixteen_open_a_new_file(round: u64) {
-    let folder = Folder::new();
-    let file = folder.path.join("agents.db");
+/// Of a store that is not there yet or, in every other round, of which an empty file or schema is.
+pub fn sixteen_open_a_new_store(kind: Kind, round: u64) {
+    let shared = Shared::new(kind);
     if round % 2 == 1 {
-        std::fs::write(&file, "").unwrap();
+        shared.prepare();
     }
-    let children: Vec<Child> = (0..16).map(|number| start("worker", &file, number, 0)).collect();
+    let children: Vec<Child> = (0..16).map(|number| start("worker", &shared, number, 0)).collect();
     for child in children {
         assert_eq!(listen(child, &Fate::Lives).lines, ["opened", "done"]);
     }
-    check(&open(&file));
+    check(&shared.open());
+}
+
+/// While others work on it.
+pub fn sixteen_open_a_used_store(kind: Kind, round: u64) {
+    let shared = Shared::new(kind);
+    prepare(&shared);
+    let said: Vec<String> = thread::scope(|scope| {
+        let shared = &shared;
+        let working: Vec<_> = (0..4)
+            .map(|at| {
+                scope.spawn(move || listen(start("worker", shared, round * 100 + at, 60), &Fate::Lives))
+            })
+            .collect();
+        let children: Vec<Child> = (0..16).map(|number| start("worker", shared, number, 0)).collect();
+        for child in children {
+            assert_eq!(listen(child, &Fate::Lives).lines, ["opened", "done"]);
+        }
+        working.into_iter().flat_map(|listener| listener.join().unwrap().lines).collect()
+    });
+    audit(&shared, &said);
 }
 
 /// The tasks, sessions and A2A tasks that all processes work on. Each task has a response to be taken.
-fn prepare(file: &Path) {
-    let store = open(file);
+fn prepare(shared: &Shared) {
+    let store = shared.open();
     let tasks = TaskManager::open(&store, None).unwrap();
     let sessions = SessionStore::open(&store, None).unwrap();
     let provider = StateProvider::open(&store, None).unwrap();
@@ -129,10 +142,9 @@ fn prepare(file: &Path) {
 }
 
 /// One round. Says what happened in it.
-pub fn round(round: u64, processes: u64) -> String {
-    let folder = Folder::new();
-    let file = folder.path.join("agents.db");
-    prepare(&file);
+pub fn round(kind: Kind, round: u64, processes: u64) -> String {
+    let shared = Shared::new(kind);
+    prepare(&shared);
     let mut numbers = Numbers(0xdead_beef ^ (round + 1) << 20);
     let operations = 240 / processes + 40;
     // Every other process is killed after a random number of lines, and another takes its place.
@@ -144,16 +156,16 @@ pub fn round(round: u64, processes: u64) -> String {
         .collect();
     let killed = fates.iter().filter(|fate| matches!(fate, Fate::Killed(_))).count();
     let said: Vec<String> = thread::scope(|scope| {
-        let file = &file;
+        let shared = &shared;
         let listeners: Vec<_> = fates
             .iter()
             .enumerate()
             .map(|(at, fate)| {
                 scope.spawn(move || {
                     let number = round * 1000 + at as u64;
-                    let mut said = listen(start("worker", file, number, operations), fate).lines;
+                    let mut said = listen(start("worker", shared, number, operations), fate).lines;
                     if matches!(fate, Fate::Killed(_)) {
-                        let other = start("worker", file, number + 500, operations / 2);
+                        let other = start("worker", shared, number + 500, operations / 2);
                         said.extend(listen(other, &Fate::Lives).lines);
                     }
                     said
@@ -162,7 +174,7 @@ pub fn round(round: u64, processes: u64) -> String {
             .collect();
         listeners.into_iter().flat_map(|listener| listener.join().unwrap()).collect()
     });
-    audit(&file, &said);
+    audit(&shared, &said);
     format!("{killed} killed, {} answers", said.len())
 }
 
@@ -171,8 +183,8 @@ fn once<'a>(seen: &mut HashSet<(&'a str, &'a str)>, kind: &'a str, what: &'a str
     assert!(seen.insert((kind, what)), "said twice: {kind} {what}");
 }
 
-fn audit(file: &Path, said: &[String]) {
-    let store = open(file);
+fn audit(shared: &Shared, said: &[String]) {
+    let store = shared.open();
     check(&store);
     let tasks = TaskManager::open(&store, None).unwrap();
     let sessions = SessionStore::open(&store, None).unwrap();
@@ -233,7 +245,7 @@ fn audit(file: &Path, said: &[String]) {
     assert!(!was_full || listed.len() == LIMIT, "refused as full with {} of {LIMIT}", listed.len());
 }
 
-/// The file is sound, every record can be read, and the counts are right.
+/// The storage is sound, every record can be read, and the counts are right.
 pub fn check(store: &Store) {
     let findings = store.check().unwrap();
     assert!(findings.as_str().contains(r#""ok":true"#), "{}", findings.as_str());

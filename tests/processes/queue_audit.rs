@@ -1,20 +1,17 @@
 //! Processes that share queued work. Some are killed, some stand still for longer than their leases. Then what is
-//! left over is done, and what each process said is compared with what the file holds.
+//! left over is done, and what each process said is compared with what the store holds.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
-use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use taskhold::clock::Clock;
-use taskhold::store::Store;
 use taskhold::task::TaskManager;
 
 use super::audit::{Fate, check, listen, start};
 use super::worker::parsed;
-use super::{LEASE_MS, Numbers, OPTIONS, QUEUES};
-use crate::stores::Folder;
+use super::{LEASE_MS, Numbers, QUEUES, Shared};
+use crate::stores::Kind;
 
 const PROCESSES: u64 = 6;
 const OPERATIONS_OF_EACH: u64 = 45;
@@ -58,9 +55,8 @@ impl Figures {
 }
 
 /// One round.
-pub fn round(round: u64) -> Figures {
-    let folder = Folder::new();
-    let file = folder.path.join("agents.db");
+pub fn round(kind: Kind, round: u64) -> Figures {
+    let shared = Shared::new(kind);
     let mut numbers = Numbers(0x00c0_ffee ^ (round + 1) << 20);
     // Of six, three are killed after a random number of lines and replaced, and two stand still now and then.
     let fates: Vec<Fate> = (0..PROCESSES)
@@ -76,16 +72,16 @@ pub fn round(round: u64) -> Figures {
         .collect();
     let (mut said, mut kills, mut stops) = (Vec::new(), 0, 0);
     thread::scope(|scope| {
-        let file = &file;
+        let shared = &shared;
         let listeners: Vec<_> = fates
             .iter()
             .enumerate()
             .map(|(at, fate)| {
                 scope.spawn(move || {
                     let number = round * 1000 + at as u64;
-                    let mut heard = listen(start("queue", file, number, OPERATIONS_OF_EACH), fate);
+                    let mut heard = listen(start("queue", shared, number, OPERATIONS_OF_EACH), fate);
                     if heard.was_killed {
-                        let other = start("queue", file, number + 500, OPERATIONS_OF_EACH / 2);
+                        let other = start("queue", shared, number + 500, OPERATIONS_OF_EACH / 2);
                         heard.lines.extend(listen(other, &Fate::Lives).lines);
                     }
                     heard
@@ -99,13 +95,12 @@ pub fn round(round: u64) -> Figures {
             said.extend(heard.lines);
         }
     });
-    let store =
-        Store::open(Some(&format!("sqlite:{}", file.display())), Some(OPTIONS), Clock::System).unwrap();
+    let store = shared.open();
     check(&store);
     let tasks = TaskManager::open(&store, None).unwrap();
     finish(&tasks, &mut said);
     check(&store);
-    Figures { rounds: 1, kills, stops, ..Audit::of(&said).compare(&tasks, &file) }
+    Figures { rounds: 1, kills, stops, ..Audit::of(&said).compare(&tasks) }
 }
 
 fn records(tasks: &TaskManager, status: &str) -> Vec<Value> {
@@ -205,11 +200,10 @@ impl<'a> Audit<'a> {
         audit
     }
 
-    fn compare(&self, tasks: &TaskManager, file: &Path) -> Figures {
+    fn compare(&self, tasks: &TaskManager) -> Figures {
         let mut figures = Figures::default();
         for (id, told) in &self.of_task {
-            let record =
-                tasks.find_task(id).unwrap().unwrap_or_else(|| panic!("{id} is gone: {}", file.display()));
+            let record = tasks.find_task(id).unwrap().unwrap_or_else(|| panic!("{id} is gone"));
             told.compare(&parsed(record.as_str()));
             figures.claims += told.claims.len();
             figures.refused += told.refused.len();

@@ -1,18 +1,15 @@
 //! One process that works on queued tasks: it creates, claims, renews, asks, answers, gives back and ends them at
 //! random, and says what came of each call.
 
-use std::path::Path;
 use std::thread;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use taskhold::clock::Clock;
 use taskhold::error::Status;
-use taskhold::store::Store;
 use taskhold::task::TaskManager;
 
 use super::worker::{allowed, parsed, say, task_id};
-use super::{LEASE_MS, Numbers, OPERATIONS, OPTIONS, QUEUES};
+use super::{LEASE_MS, Numbers, OPERATIONS, QUEUES, Shared};
 
 /// What a worker's call may be refused with once the lease is another's, or the task has ended.
 const LOST: [Status; 2] = [Status::Conflict, Status::InvalidState];
@@ -30,9 +27,8 @@ struct Held {
     noted: u64,
 }
 
-pub fn run(file: &Path, number: u64, operations: u64) {
-    let url = format!("sqlite:{}", file.display());
-    let store = Store::open(Some(&url), Some(OPTIONS), Clock::System).unwrap();
+pub fn run(shared: &Shared, number: u64, operations: u64) {
+    let store = shared.open();
     let mut worker = Worker {
         numbers: Numbers(0x9e37_79b9_7f4a_7c15 ^ (number + 1)),
         tasks: TaskManager::open(&store, None).unwrap(),

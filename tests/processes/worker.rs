@@ -1,17 +1,14 @@
 //! One process: it makes calls at random and says what came of each.
 
 use std::io::Write as _;
-use std::path::Path;
 
 use serde_json::Value;
 use taskhold::a2a::StateProvider;
-use taskhold::clock::Clock;
 use taskhold::error::{Error, Status};
 use taskhold::session::SessionStore;
-use taskhold::store::Store;
 use taskhold::task::TaskManager;
 
-use super::{CONTESTED, LIMIT, Numbers, OPTIONS, SHARED};
+use super::{CONTESTED, LIMIT, Numbers, SHARED, Shared};
 
 struct Worker {
     number: u64,
@@ -29,9 +26,8 @@ pub fn say(line: &str) {
     out.flush().unwrap();
 }
 
-pub fn run(file: &Path, number: u64, operations: u64) {
-    let url = format!("sqlite:{}", file.display());
-    let store = Store::open(Some(&url), Some(OPTIONS), Clock::System).unwrap();
+pub fn run(shared: &Shared, number: u64, operations: u64) {
+    let store = shared.open();
     let limit = format!(r#"{{"name": "limited", "maximumRetainedTasks": {LIMIT}}}"#);
     let mut worker = Worker {
         number,

@@ -1,5 +1,5 @@
 //! Stores for tests, each alone with its file or schema. `TASKHOLD_TEST_STORE` lets the tests of a domain run over
-//! another store than the one in memory: `sqlite`, or `postgres` beside the server of `scripts/postgres.sh`.
+//! another store than the one in memory: `sqlite`, or `postgres`.
 
 #![allow(dead_code)] // Each test file uses its part.
 

@@ -1,18 +1,48 @@
-//! The PostgreSQL server that `scripts/postgres.sh` runs for a test: statements beside the library, by `psql`, and a
-//! schema for each store.
+//! A PostgreSQL server for a test: the one of `scripts/postgres.sh` in whose midst the test runs, or one that it starts
+//! for the test process alone. Statements beside the library run by `psql`; each store has a schema of its own.
 
+use std::collections::HashMap;
+use std::io::{BufRead as _, BufReader};
 use std::process::{Command, Stdio};
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
+
+/// What `scripts/postgres.sh` tells of its server.
+fn server() -> &'static HashMap<String, String> {
+    static SERVER: OnceLock<HashMap<String, String>> = OnceLock::new();
+    SERVER.get_or_init(|| {
+        if std::env::var_os("TASKHOLD_TEST_POSTGRES").is_some() {
+            return std::env::vars().collect();
+        }
+        // The server is there until the pipe closes, and so until this process ends in whichever way.
+        let mut script = Command::new(concat!(env!("CARGO_MANIFEST_DIR"), "/scripts/postgres.sh"))
+            .args(["c", "sh", "-c", "env; echo; exec cat"])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("the script runs");
+        let lines = BufReader::new(script.stdout.take().expect("a pipe")).lines();
+        let variables: HashMap<String, String> = lines
+            .map(|line| line.expect("its environment"))
+            .take_while(|line| !line.is_empty())
+            .filter_map(|line| line.split_once('=').map(|(name, value)| (name.to_owned(), value.to_owned())))
+            .collect();
+        assert!(variables.contains_key("TASKHOLD_TEST_POSTGRES"), "no server for this test");
+        std::mem::forget(script);
+        variables
+    })
+}
 
 /// The URL of the tests' database, as its owner.
 pub fn url() -> String {
-    std::env::var("TASKHOLD_TEST_POSTGRES").expect("scripts/postgres.sh runs this test beside a server")
+    server()["TASKHOLD_TEST_POSTGRES"].clone()
 }
 
 /// Runs statements at `url` and gives the rows' text, or what the server or `psql` complained of.
 pub fn try_sql_at(url: &str, statements: &str) -> Result<String, String> {
     let output = Command::new("psql")
         .args(["-X", "-q", "-A", "-t", "-v", "ON_ERROR_STOP=1", "-c", statements, url])
+        .env("PATH", &server()["PATH"])
         .env("PGCONNECT_TIMEOUT", "20")
         .stdin(Stdio::null())
         .output()
