@@ -1,8 +1,8 @@
-"""Writes the modules manager, sessions and a2a of the package: ``python generate.py``, or ``--check`` to compare.
+"""Writes the modules manager, sessions and provider of the package: ``python generate.py``, or ``--check`` to compare.
 
 A module has two classes, one for threads and one for asyncio, with a real method for each form of a call, so that an
 editor shows its signature and documentation. They are written from the ``…_json`` methods and those that give no text,
-which are written by hand in _manager, _queue, _protocol, _sessions and _a2a.
+which are written by hand in _manager, _queue, _protocol, _sessions and _provider.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Module(NamedTuple):
 MODULES = [
     Module("manager", "Manager", "TaskManager", "AsyncTaskManager"),
     Module("sessions", "SessionStore", "SessionStore", "AsyncSessionStore"),
-    Module("a2a", "StateProvider", "StateProvider", "AsyncStateProvider"),
+    Module("provider", "StateProvider", "StateProvider", "AsyncStateProvider"),
 ]
 
 # Written by hand in both classes, or inherited.

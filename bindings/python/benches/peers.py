@@ -76,7 +76,7 @@ async def ours(url: str, size: int) -> dict[str, tuple[int, Step]]:
 async def theirs(store: Any, size: int) -> dict[str, tuple[int, Step]]:
     """a2a-python's."""
     context = ServerCallContext()
-    messages = [ParseDict(task(number), Task()) for number in range(size)]
+    messages: list[Task] = [ParseDict(task(number), Task()) for number in range(size)]
     await filled(size, lambda number: store.save(messages[number], context))
     turn = iter(range(10**9))
 

@@ -34,10 +34,10 @@ from ._errors import (
 
 # Not in __all__: `import *` shall not replace the builtin, which catches it too.
 from ._errors import TimeoutError as TimeoutError
-from .a2a import AsyncStateProvider, StateProvider
 from .events import Events
 from .library import abi_version, describe, describe_json, json_get, status_name, version
 from .manager import AsyncTaskManager, TaskManager
+from .provider import AsyncStateProvider, StateProvider
 from .sessions import AsyncSessionStore, SessionStore
 from .store import ManualClock, Store
 from .types import Json, Liveness, Rendering, Revisioned

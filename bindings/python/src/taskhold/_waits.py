@@ -22,8 +22,8 @@ from .events import Events
 from .library import json_get
 
 if TYPE_CHECKING:
-    from ._a2a import StateProviderCalls
     from ._manager import ManagerCalls
+    from ._provider import StateProviderCalls
 
 T = TypeVar("T")
 

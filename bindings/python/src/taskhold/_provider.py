@@ -37,7 +37,7 @@ from .types import (
 
 if TYPE_CHECKING:
     from ._waits import TaskWaits
-    from .a2a import StateProvider  # noqa: F401 - of the class below
+    from .provider import StateProvider  # noqa: F401 - of the class below
 
 
 class _Listener(StoreClient):
