@@ -87,6 +87,25 @@ fn a_store_that_is_opened_anew_has_what_was_acknowledged_before_its_log_was_remo
     create(&tasks);
 }
 
+#[test]
+fn another_file_at_the_path_is_opened_only_after_the_first_is_closed() {
+    for visit in VISITS {
+        let folder = Folder::new();
+        let store = open(&folder);
+        let tasks = TaskManager::open(&store, None).unwrap();
+        create(&tasks);
+        visit(&folder.path.join("agents.db"));
+        // Its log and index lie beside the other file, and are not the other's.
+        assert_eq!(refused(&folder), Reason::StorageUnavailable, "the store of the first file is still open");
+        drop((tasks, store));
+        let store = open(&folder);
+        let id = create(&TaskManager::open(&store, None).unwrap());
+        drop(store);
+        let tasks = TaskManager::open(&open(&folder), None).unwrap();
+        assert!(tasks.find_task(&id).unwrap().is_some());
+    }
+}
+
 /// Another process that has the file open, until it is told to end.
 struct Other {
     child: Child,

@@ -27,8 +27,9 @@ static OPEN: ArcSwapOption<OpenFiles> = ArcSwapOption::const_empty();
 
 type OpenFiles = HashMap<Identity, OpenFile>;
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 struct OpenFile {
+    path: Arc<Path>,
     process: u32,
     stores: u32,
     /// What SQLite keeps of it in this process is not to be used any more.
@@ -101,7 +102,7 @@ impl FileGuard {
             let users = identity_of(&guard.index).map(locks::holders).unwrap_or_default();
             let has_log = users.iter().all(|&user| user == std::process::id()) || guard.log.exists();
             // An index that is made anew does not know what others still write into the log.
-            has_log && guard.is_index_of_all()
+            has_log && guard.is_index_of_all() && guard.is_index_of_no_other_file()
         })?;
         guard.registration =
             identity.map(|identity| Registration::new(identity, path, patience)).transpose()?;
@@ -111,7 +112,7 @@ impl FileGuard {
     /// After it was opened: notes what is to stay as it is. Refuses when another process goes on with an index that is
     /// not the one at its path: each would overwrite what the other acknowledged.
     pub(super) fn after_open(&self, patience: Duration) -> Result<()> {
-        wait_until(patience, || self.is_index_of_all())?;
+        wait_until(patience, || self.is_index_of_all() && self.is_index_of_no_other_file())?;
         *self.opened.lock() = Opened {
             log: identity_of(&self.log),
             index: identity_of(&self.index),
@@ -126,6 +127,16 @@ impl FileGuard {
         let users = locks::holders(file);
         let on_index = identity_of(&self.index).map(locks::holders).unwrap_or_default();
         users.iter().all(|user| *user == std::process::id() || on_index.contains(user))
+    }
+
+    /// Whether all other processes that use the index at the path have this file open. Those that do not go on with a
+    /// file that was moved or replaced, and would write what is in this one's index.
+    fn is_index_of_no_other_file(&self) -> bool {
+        let Some(file) = self.identity else { return true };
+        // SQLite locks the file before the index and unlocks it after that, hence in this order.
+        let on_index = identity_of(&self.index).map(locks::holders).unwrap_or_default();
+        let users = locks::holders(file);
+        on_index.iter().all(|user| *user == std::process::id() || users.contains(user))
     }
 
     /// The file of the log.
@@ -232,9 +243,12 @@ impl Registration {
         let begun = Instant::now();
         loop {
             let seen = OPEN.load();
-            let known = seen.as_ref().and_then(|files| files.get(&identity)).copied();
+            let known = seen.as_ref().and_then(|files| files.get(&identity));
             let mine = known.filter(|file| file.process == std::process::id());
-            if mine.is_some_and(|file| file.is_lost) {
+            let has_predecessor = seen.iter().flat_map(|files| files.iter()).any(|(other, file)| {
+                *other != identity && file.process == std::process::id() && *file.path == *path
+            });
+            if has_predecessor || mine.is_some_and(|file| file.is_lost) {
                 if begun.elapsed() >= patience {
                     return Err(unavailable(
                         "a store of this process that lost the file is still open: close all its handles first",
@@ -251,9 +265,10 @@ impl Registration {
                     "something else in this process has the store's file open, which would break its locks",
                 ));
             }
-            let mut files = seen.as_deref().cloned().unwrap_or_default();
             let stores = mine.map_or(0, |file| file.stores) + 1;
-            files.insert(identity, OpenFile { process: std::process::id(), stores, is_lost: false });
+            let open = OpenFile { path: path.into(), process: std::process::id(), stores, is_lost: false };
+            let mut files = seen.as_deref().cloned().unwrap_or_default();
+            files.insert(identity, open);
             // Nobody came or went since the look at what is open.
             if swap(&seen, files) {
                 return Ok(Self(identity));
@@ -286,7 +301,7 @@ fn change_entry(identity: Identity, change: impl Fn(Option<OpenFile>) -> Option<
     loop {
         let seen = OPEN.load();
         let mut files = seen.as_deref().cloned().unwrap_or_default();
-        match change(files.get(&identity).copied()) {
+        match change(files.get(&identity).cloned()) {
             Some(file) => files.insert(identity, file),
             None => files.remove(&identity),
         };
