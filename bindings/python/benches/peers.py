@@ -1,20 +1,24 @@
 """The state provider as seen from Python against a2a-python's task stores, in one run, in turns.
 
-Both sides do what their users do: taskhold is given a dict and gives one; a2a-python is given a Task message and
-gives one. Each save changes the task, since a2a-python writes nothing to its database otherwise. Files lie in one
-folder below `build`: the disk is part of the figure. A figure is the median of the rounds, in microseconds.
+Both sides do what their users do: the state provider is given a dict and gives one; a2a-python's stores, and
+taskhold's in their place (taskhold.a2a), are given a Task message and give one. Each save changes the task, since
+a2a-python writes nothing to its database otherwise. Files lie in one folder below `build`: the disk is part of the
+figure. A figure is the median of the rounds, in microseconds; "event" is a save and its way to a subscriber.
+`--small` takes fewer tasks and rounds.
 """
 
 from __future__ import annotations
 
 import asyncio
 import statistics
+import sys
 import tempfile
 import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
+from a2a.server.cluster import DatabaseTaskEventStream, TaskVersion, VersionedDatabaseTaskStore
 from a2a.server.context import ServerCallContext
 from a2a.server.tasks import DatabaseTaskStore, InMemoryTaskStore
 from a2a.types.a2a_pb2 import ListTasksRequest, Task
@@ -22,10 +26,11 @@ from google.protobuf.json_format import ParseDict
 from sqlalchemy.ext.asyncio import create_async_engine
 
 from taskhold import StateProvider, describe
+from taskhold.a2a import TaskEventStream, TaskStore, VersionedTaskStore
 
 ROUNDS = 7
 BUILD = Path(__file__).resolve().parents[3] / "build"
-SIZES = (1_000, 20_000)
+SIZES: tuple[int, ...] = (1_000, 20_000)
 Step = Callable[[], Awaitable[object]]
 
 
@@ -74,7 +79,7 @@ async def ours(url: str, size: int) -> dict[str, tuple[int, Step]]:
 
 
 async def theirs(store: Any, size: int) -> dict[str, tuple[int, Step]]:
-    """a2a-python's."""
+    """The calls of a2a-python's interface, by a store of its own or of ours."""
     context = ServerCallContext()
     messages: list[Task] = [ParseDict(task(number), Task()) for number in range(size)]
     await filled(size, lambda number: store.save(messages[number], context))
@@ -105,14 +110,32 @@ async def compare(name: str, one: dict[str, tuple[int, Step]], other: dict[str, 
                 figures[row][side].append((time.perf_counter() - start) / count * 1e6)
     for row, sides in figures.items():
         mine, peer = (statistics.median(side) for side in sides)
-        print(f"{name:<22}{row:<12}{mine:>12.1f}{peer:>14.1f}{peer / mine:>9.1f}x", flush=True)
+        print(f"{name:<26}{row:<12}{mine:>12.1f}{peer:>14.1f}{peer / mine:>9.2f}x", flush=True)
+
+
+async def following(store: Any, stream: Any) -> dict[str, tuple[int, Step]]:
+    """A save with an event, until a subscriber has it."""
+    context, followed = ServerCallContext(), Task(id="followed")
+    version = await store.save(followed, event=followed, prev=None, prev_version=TaskVersion.MISSING, context=context)
+    events = stream.subscribe("followed", after=TaskVersion.MISSING)
+    await anext(events)
+
+    async def step() -> None:
+        nonlocal version
+        next_event = asyncio.ensure_future(anext(events))
+        await asyncio.sleep(0)
+        version = await store.save(followed, event=followed, prev=None, prev_version=version, context=context)
+        await next_event
+
+    return {"event": (1, step)}
 
 
 async def main() -> None:
-    print(f"{'us per call':<34}{'taskhold':>12}{'a2a-python':>14}{'':>10}")
+    print(f"{'us per call':<38}{'taskhold':>12}{'a2a-python':>14}{'':>10}")
     for size in SIZES:
         memory = await theirs(InMemoryTaskStore(), size)
         await compare(f"memory, {size:,}", await ours("memory:", size), memory)
+        await compare(f"as its store, {size:,}", await theirs(TaskStore("memory:"), size), memory)
     if "sqlite" not in describe()["backends"]:
         print("This library has no SQLite store: its rows are left out.")
         return
@@ -121,8 +144,17 @@ async def main() -> None:
             engine = create_async_engine(f"sqlite+aiosqlite:///{Path(folder, f'peer-{size}.db')}")
             peer = await theirs(DatabaseTaskStore(engine), size)
             await compare(f"SQLite, {size:,}", await ours(f"sqlite:{Path(folder, f'ours-{size}.db')}", size), peer)
+            plug = TaskStore(Path(folder, f"plug-{size}.db"))
+            await compare(f"as its store, {size:,}", await theirs(plug, size), peer)
             await engine.dispose()
+        engine = create_async_engine(f"sqlite+aiosqlite:///{Path(folder, 'peer-events.db')}")
+        store = VersionedTaskStore(Path(folder, "events.db"))
+        peer = await following(VersionedDatabaseTaskStore(engine), DatabaseTaskEventStream(engine))
+        await compare("SQLite, stream", await following(store, TaskEventStream(store)), peer)
+        await engine.dispose()
 
 
 if __name__ == "__main__":
+    if sys.argv[1:] == ["--small"]:
+        SIZES, ROUNDS = (500,), 3
     asyncio.run(main())

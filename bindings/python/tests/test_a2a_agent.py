@@ -4,6 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import re
+import socket
+import subprocess
+import sys
+import time
 from collections.abc import AsyncIterator, Coroutine
 from pathlib import Path
 from typing import Any
@@ -40,6 +45,7 @@ from starlette.routing import Route
 import taskhold
 from agents import Agent, a2a_server, agent, begin, client, context_of, message, started, step
 from header import ROOT
+from running import SOURCE, environment
 from taskhold.a2a import PushNotificationConfigStore, TaskEventStream, TaskStore, VersionedTaskStore
 
 pytestmark = pytest.mark.skipif("sqlite" not in taskhold.describe()["backends"], reason="this library has no SQLite")
@@ -234,6 +240,64 @@ def test_the_example_serves_and_finds_its_tasks_again(tmp_path: Path) -> None:
         task = asyncio.run(asyncio.wait_for(send(one), 60))
     with started(*command) as one:
         play(again(one, task))
+
+
+AGENT = """
+import sys
+
+from a2a_server import Reporter, card
+
+card = card(f"http://127.0.0.1:{sys.argv[1]}/")
+
+
+class Agent(Reporter):
+    def __init__(self):
+        super().__init__(0)
+"""
+
+
+def test_the_guide_from_the_sdks_database_stores(tmp_path: Path) -> None:
+    guide = (ROOT / "bindings/python/docs/from-a2a-database.md").read_text()
+    for name, program in re.findall(r"^```python\n# (\w+\.py)\n(.*?)^```$", guide, re.M | re.S):
+        (tmp_path / name).write_text(program)
+    assert {path.name for path in tmp_path.iterdir()} == {"before.py", "after.py", "move.py"}
+    (tmp_path / "agent.py").write_text(AGENT)
+    paths = {"PYTHONPATH": f"{SOURCE}:{ROOT / 'examples/python'}"}
+
+    async def served(url: str, earlier: list[Task]) -> list[Task]:
+        async with client(url) as at:
+            assert list((await at.list_tasks(ListTasksRequest(include_artifacts=True))).tasks) == earlier
+            request = SendMessageRequest(message=message("2 pages"))
+            request.configuration.task_push_notification_config.url = "http://127.0.0.1/"
+            responses = [response async for response in at.send_message(request)]
+            task = responses[0].task
+            listing = ListTaskPushNotificationConfigsRequest(task_id=(earlier or [task])[0].id)
+            assert len((await at.list_task_push_notification_configs(listing)).configs) == 1
+            return [await known(at, task), *earlier]
+
+    tasks: list[Task] = []
+    for program in ("before.py", "after.py"):
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            port = free.getsockname()[1]
+        command = [sys.executable, program, str(port)]
+        process = subprocess.Popen(command, cwd=tmp_path, env=environment(**paths), stderr=subprocess.PIPE, text=True)
+        try:
+            while True:
+                with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port)):
+                    break
+                assert process.poll() is None, process.communicate()[1]
+                time.sleep(0.02)
+            tasks = asyncio.run(asyncio.wait_for(served(f"http://127.0.0.1:{port}/", tasks), 60))
+        finally:
+            process.terminate()
+            said = process.communicate()[1]
+        assert "Traceback" not in said, said
+        assert pages(tasks[0]) == ["Page 1\n", "Page 2\n"]
+        if program == "before.py":
+            done = subprocess.run(
+                [sys.executable, "move.py"], cwd=tmp_path, env=environment(**paths), timeout=60, check=False
+            )
+            assert done.returncode == 0
 
 
 # In this process
