@@ -27,7 +27,7 @@ use crate::events::EventKind;
 const NO_STATUS_TIMESTAMP: i64 = i64::MAX;
 
 fn status_order(status_timestamp_ms: Option<i64>) -> i64 {
-    status_timestamp_ms.map_or(NO_STATUS_TIMESTAMP, |ms| ms.checked_neg().unwrap_or(NO_STATUS_TIMESTAMP - 1))
+    status_timestamp_ms.map_or(NO_STATUS_TIMESTAMP, |ms| -ms.max(1 - NO_STATUS_TIMESTAMP))
 }
 
 /// Spans as a sequence of 32-bit numbers, least significant byte first.
