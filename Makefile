@@ -44,7 +44,7 @@ FASTMCP_BEFORE := build/python-fastmcp-before
 RUN_PYTHON := PYTHONPATH=$(CURDIR)/bindings/python/src
 
 .PHONY: help demo demo-c demo-python demo-java test test-python test-java lib install uninstall lint setup verify fuzz mutants interleavings miri abidiff deny clean
-.PHONY: conformance
+.PHONY: conformance test-node
 .PHONY: bench bench-python bench-java bench-peers bench-python-peers
 
 help:
@@ -52,14 +52,15 @@ help:
 	@echo 'make demo-c       play examples/c: MCP tasks, sessions, A2A tasks, a kill and a restart, workers'
 	@echo 'make demo-python  play examples/python: a task, an MCP server with its client, and a worker'
 	@echo 'make demo-java    the same kind of conversation from Java'
-	@echo 'make test         every test: Rust, C, C++, Python, Java, documentation'
+	@echo 'make test         every test: Rust, C, C++, Python, Java, Node, documentation'
 	@echo 'make test-python  the Python ones alone'
 	@echo 'make test-java    the Java ones alone'
+	@echo 'make test-node    the Node ones alone, under two versions of Node'
 	@echo 'make conformance  the protocol'"'"'s conformance suite against the Python servers of examples/python'
 	@echo 'make lib          $(LIB)/libtaskhold.so and libtaskhold.a; everything else takes them from there'
 	@echo 'make install      header, libraries, pkg-config file and CMake package: PREFIX=/usr/local LIBDIR=lib DESTDIR='
 	@echo 'make uninstall    takes them away again'
-	@echo 'make lint         formatting and warnings as errors, Rust, C and Python'
+	@echo 'make lint         formatting and warnings as errors, Rust, C, Python and TypeScript'
 	@echo 'make verify       all that takes long: valgrind, sanitizers, Miri, thread models, fuzzing, mutants, ABI, audit'
 	@echo 'make bench        speed, against anchors in the same process; CARGO_BENCH_ARGS="M1 M6" for some rows'
 	@echo 'make bench-java   speed of the Java binding, against a Java program that does the same'
@@ -132,6 +133,7 @@ test: lib
 	@$(CARGO) test --quiet --features fault-injection --test '*faults*' --test panics
 	@$(MAKE) --no-print-directory test-python
 	@$(MAKE) --no-print-directory test-java
+	@$(MAKE) --no-print-directory test-node
 	@echo 'All tests passed.'
 
 test-python: lib $(VENV)/tools $(FASTMCP_BEFORE)/tools
@@ -188,11 +190,31 @@ demo-java: lib
 	@java --enable-native-access=ALL-UNNAMED -cp '$(DEMO)/java/classes:$(DEMO)/java/libraries/*' Conversation
 	@java --enable-native-access=ALL-UNNAMED -cp '$(DEMO)/java/classes:$(DEMO)/java/libraries/*' Reports
 
+NODE := bindings/node
+NODE_MODULES := $(NODE)/node_modules
+NODE_TESTS := --test --test-timeout=120000 --test-reporter=./.tests/reporter.js
+
+# npm brings the versions of Node that the tests run under; the machine's own only runs npm.
+$(NODE_MODULES)/installed: $(NODE)/package-lock.json
+	@scripts/require.sh node npm
+	@echo 'Installing the tools of the Node tests into $(NODE_MODULES)'
+	@npm ci --prefix $(NODE) --silent --no-audit --no-fund
+	@touch $@
+
+$(NODE)/dist/index.js: $(NODE_MODULES)/installed $(NODE)/build.mjs $(wildcard $(NODE)/src/*.ts $(NODE)/src/*/*.ts)
+	@cd $(NODE) && node_modules/node22/bin/node build.mjs
+
+test-node: lib $(NODE)/dist/index.js
+	@echo 'Testing: Node'
+	@cd $(NODE) && node_modules/node22/bin/node node_modules/typescript/bin/tsc -p tests
+	@cd $(NODE) && for version in 20 22; do \
+		node_modules/node$$version/bin/node $(NODE_TESTS) .tests/*.test.js || exit 1; done
+
 bench-java: lib
 	@scripts/require.sh mvn javac
 	@bindings/java/taskhold-bench/run
 
-lint: $(VENV)/tools
+lint: $(VENV)/tools $(NODE_MODULES)/installed
 	@scripts/require.sh gcc g++ cc-headers
 	@echo 'Checking: rustfmt'
 	@$(CARGO) fmt --check
@@ -212,6 +234,9 @@ lint: $(VENV)/tools
 	@cd bindings/python && $(CURDIR)/$(VENV)/bin/ruff format --quiet --check . ../../examples/python
 	@cd bindings/python && $(CURDIR)/$(VENV)/bin/ruff check --quiet . ../../examples/python
 	@cd bindings/python && $(CURDIR)/$(VENV)/bin/mypy --no-error-summary
+	@echo 'Checking: biome and tsc --strict'
+	@cd $(NODE) && node_modules/node22/bin/node node_modules/@biomejs/biome/bin/biome ci --log-level=warn .
+	@cd $(NODE) && node_modules/node22/bin/node node_modules/typescript/bin/tsc --noEmit -p .
 	@echo 'No complaints.'
 
 setup:
@@ -278,4 +303,4 @@ bench-peers: lib
 
 clean:
 	@$(CARGO) clean --quiet
-	@rm -rf build
+	@rm -rf build $(NODE)/dist $(NODE)/natives $(NODE)/.tests $(NODE_MODULES)
