@@ -98,7 +98,7 @@ fn has_strict_form(text: &[u8]) -> bool {
     let offset_fits = match offset {
         b"Z" => true,
         [b'+' | b'-', hours @ .., b':', minutes_tens, _] => {
-            hours.len() == 2 && hours <= b"23" && *minutes_tens <= b'5'
+            hours.len() == 2 && hours <= b"23".as_slice() && *minutes_tens <= b'5'
         }
         _ => false,
     };

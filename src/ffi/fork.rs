@@ -63,4 +63,11 @@ extern "C" fn before() {
 extern "C" fn in_child() {
     EPOCH.fetch_add(1, Ordering::Relaxed);
     LIVE_HANDLES.store(0, Ordering::Relaxed);
+    // The parent's connections to servers stay the parent's alone.
+    #[cfg(feature = "postgres")]
+    crate::store::postgres::sockets::forget_all(|descriptor| {
+        // SAFETY: the descriptor is a copy that only this library knows, and nothing in this process uses it any more:
+        // what owns it belongs to handles of the parent, which are refused here and never dropped.
+        unsafe { libc::close(descriptor) };
+    });
 }

@@ -98,9 +98,11 @@ fn describe() -> Result<Text> {
     let mut text = Text::with_capacity(1024);
     let mut description = ObjectWriter::new(&mut text);
     description.string("version", env!("CARGO_PKG_VERSION")).int("abiVersion", TASKHOLD_ABI_VERSION);
+    let backends =
+        [("memory", true), ("sqlite", cfg!(feature = "sqlite")), ("postgres", cfg!(feature = "postgres"))];
     description
         .array("backends")
-        .strings(["memory"].into_iter().chain(cfg!(feature = "sqlite").then_some("sqlite")));
+        .strings(backends.into_iter().filter(|(_, is_built)| *is_built).map(|(name, _)| name));
     let mut object = description.object("limits");
     for (key, limit) in limits {
         object.int(key, limit);

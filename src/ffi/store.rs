@@ -34,17 +34,27 @@ impl Handle for taskhold_store {
 /// @param url       In, optional: where the records live. NULL or "memory:" is a new store in this process's
 ///                  memory, which ends with its last handle and everything opened over it. "sqlite:PATH" is a file,
 ///                  where the build has SQLite (taskhold_describe(), `backends`): PATH is taken as it stands,
-///                  absolute or relative to the working folder, and not decoded. "postgresql://..." is kept for
-///                  a backend that no build has yet.
+///                  absolute or relative to the working folder, and not decoded.
+///                  "postgresql://USER:PASSWORD@HOST:PORT/DATABASE?sslmode=MODE" (also "postgres://") is a database
+///                  that the processes of any number of hosts share, where the build has PostgreSQL. It is read as libpq
+///                  does, percent-encoded; `sslmode` (default "prefer"), `sslrootcert` (a file, or "system", the default),
+///                  `connect_timeout`, `application_name`, `options`, `host`, `port`, `user`, `password` and `dbname` are
+///                  known. No error repeats a part of it.
 /// @param options   In, optional: JSON object of options of the backend. Memory has none. SQLite: `durability`
 ///                  "full" (default: a commit is on the disk) or "normal" (it survives the process, not a loss of
 ///                  power), `busyTimeoutMs` 5000 (longest wait for other processes), `allowNetworkFileSystem` false.
+///                  PostgreSQL: `poolSize` 8 (1 to 1000; most connections of this store, beside one that listens while
+///                  somebody waits), `acquireTimeoutMs` 5000 (longest wait for one of them), `statementTimeoutMs` 5000,
+///                  `schema` "public" (where the tables are, made if it is missing; letters, digits, "_" and "-"),
+///                  `poolerSafe` false (true behind a pooler in transaction mode: nothing is left with a connection
+///                  between two transactions), `eventPollMs` 100 (how often changes by others are looked for while they
+///                  are not notified).
 /// @param clock     In, optional: the store's time, for tests. NULL is the system's.
 /// @param out_store Out, owned: the store. Close it with taskhold_store_close().
 /// @param out_error Out, owned, optional: why the call failed.
 /// @return OK; INVALID_ARGUMENT (invalid_store_url, or malformed `options`); UNSUPPORTED (unsupported_backend,
 ///         schema_too_new, unsupported_file_system); UNAVAILABLE (storage_unavailable); CORRUPT (corrupt_file).
-/// @note Any thread. Memory does not block.
+/// @note Any thread. Memory does not block. On PostgreSQL the server's clock is the store's time.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn taskhold_store_open(
     url: *const c_char,

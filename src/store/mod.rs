@@ -6,8 +6,12 @@
 
 mod event_log;
 pub mod memory;
+#[cfg(feature = "postgres")]
+pub mod postgres;
 mod rows;
 mod sessions;
+#[cfg(any(feature = "sqlite", feature = "postgres"))]
+mod sql;
 #[cfg(feature = "sqlite")]
 pub mod sqlite;
 mod task_texts;
@@ -425,7 +429,8 @@ pub struct Store {
 
 /// Which backend a store URL names.
 fn backend(url: Option<&str>, options: Option<&str>, clock: Clock) -> Result<Arc<dyn Backend>> {
-    let unknown = || Error::new(Reason::InvalidStoreUrl, "a store URL is memory: or sqlite:PATH");
+    let unknown =
+        || Error::new(Reason::InvalidStoreUrl, "a store URL is memory:, sqlite:PATH or postgresql://…");
     let url = url.unwrap_or(MEMORY_URL);
     let (scheme, rest) = url.split_once(':').ok_or_else(unknown)?;
     match scheme {
@@ -437,6 +442,9 @@ fn backend(url: Option<&str>, options: Option<&str>, clock: Clock) -> Result<Arc
         "sqlite" => Ok(Arc::new(sqlite::SqliteBackend::open(rest, options, clock)?)),
         #[cfg(not(feature = "sqlite"))]
         "sqlite" => Err(Error::new(Reason::UnsupportedBackend, "this build has no such storage backend")),
+        #[cfg(feature = "postgres")]
+        "postgresql" | "postgres" => Ok(Arc::new(postgres::PostgresBackend::open(rest, options, clock)?)),
+        #[cfg(not(feature = "postgres"))]
         "postgresql" | "postgres" => {
             Err(Error::new(Reason::UnsupportedBackend, "this build has no such storage backend"))
         }

@@ -25,7 +25,9 @@ pub(crate) mod atomic {
     };
 }
 
-#[cfg(feature = "sqlite")]
+#[cfg(any(feature = "sqlite", feature = "postgres"))]
 pub(crate) mod thread {
-    pub(crate) use std::thread::{Builder, sleep, yield_now};
+    #[cfg(feature = "sqlite")]
+    pub(crate) use std::thread::yield_now;
+    pub(crate) use std::thread::{Builder, sleep};
 }

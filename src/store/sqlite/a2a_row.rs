@@ -1,5 +1,4 @@
-//! A2A tasks in their table, and their listing. The order of a listing, newest status first and absent last,
-//! stands in a column of its own, so that a page is one walk over an index.
+//! A2A tasks in their table, and their listing.
 
 #![forbid(unsafe_code)]
 
@@ -10,76 +9,20 @@ use std::sync::Arc;
 use rusqlite::{Connection, ToSql};
 
 use super::super::event_log::MOST_DROPPED_PER_SAVE;
-use super::super::{
-    A2aFound, A2aListed, A2aPosition, A2aQuery, A2aRow, A2aTable, Appended, ArrayIndex, KeptEvents,
-    LogPosition, LogTotals, Row as _, corrupt_row,
+use super::super::sql::{
+    A2A_COLUMNS, Column, bind_a2a, listed_position, log_position, read_a2a, read_task_text, status_order,
 };
-use super::columns::{Binder, Column, Statements};
+use super::super::{
+    A2aFound, A2aListed, A2aPosition, A2aQuery, A2aRow, A2aTable, Appended, LogPosition, corrupt_row,
+};
+use super::columns::{Binder, Statements};
 use super::failure::storage_error;
-use super::row::{Place, Reader, SqlRow, Ticks, Unreadable, signed};
+use super::row::{Place, Reader, SqlRow, Ticks, Unreadable, check_room, signed};
 use super::table::SqlTable;
 use super::task_row::id_of;
 use super::writer::Transaction;
 use crate::error::Result;
 use crate::events::EventKind;
-
-/// Beside `status_order`, so that tasks without a status timestamp come last.
-const NO_STATUS_TIMESTAMP: i64 = i64::MAX;
-
-fn status_order(status_timestamp_ms: Option<i64>) -> i64 {
-    status_timestamp_ms.map_or(NO_STATUS_TIMESTAMP, |ms| -ms.max(1 - NO_STATUS_TIMESTAMP))
-}
-
-/// Spans as a sequence of 32-bit numbers, least significant byte first.
-fn spans_to_bytes(index: Option<&ArrayIndex>) -> Option<Vec<u8>> {
-    let index = index?;
-    let head = [index.member_start, index.value_start, index.value_end];
-    Some(head.iter().chain(&*index.elements).flat_map(|at| at.to_le_bytes()).collect())
-}
-
-/// The spans, if they fit `text`: a cut must never fall outside it or into a character.
-fn spans_from_bytes(bytes: Option<&[u8]>, text: &str) -> std::result::Result<Option<ArrayIndex>, Unreadable> {
-    let Some(bytes) = bytes else { return Ok(None) };
-    let (numbers, []) = bytes.as_chunks::<4>() else { return Err(Unreadable) };
-    let mut numbers = numbers.iter().map(|bytes| u32::from_le_bytes(*bytes));
-    let mut next = || numbers.next().ok_or(Unreadable);
-    let (member_start, value_start, value_end) = (next()?, next()?, next()?);
-    let elements: Box<[u32]> = numbers.collect();
-    let is_boundary = |at: u32| text.is_char_boundary(at as usize);
-    let rises = elements.windows(2).all(|pair| pair[0] < pair[1]);
-    let inside = elements.first().is_none_or(|&first| first > value_start)
-        && elements.last().is_none_or(|&last| last < value_end)
-        && elements.iter().all(|&at| is_boundary(at));
-    let frame = text.as_bytes().get(member_start as usize) == Some(&b'"')
-        && member_start < value_start
-        && value_start < value_end
-        && [member_start, value_start, value_end].into_iter().all(is_boundary);
-    if !(rises && inside && frame) {
-        return Err(Unreadable);
-    }
-    Ok(Some(ArrayIndex { member_start, value_start, value_end, elements }))
-}
-
-/// Stands for texts that are damaged: no JSON text is empty.
-const DAMAGED: &str = "";
-
-/// The task and its spans.
-type TaskText<'r> = (&'r str, Option<ArrayIndex>, Option<ArrayIndex>);
-
-/// Reads the columns of [`TaskText`], which stand together: history spans, artifacts spans, text.
-fn read_task<'r>(columns: &mut Reader<'r, '_>) -> std::result::Result<TaskText<'r>, Unreadable> {
-    let (history, artifacts) = (columns.optional_bytes(), columns.optional_bytes());
-    let task = columns.json()?;
-    let (history, artifacts) = (spans_from_bytes(history?, task)?, spans_from_bytes(artifacts?, task)?);
-    if let (Some(one), Some(other)) = (&history, &artifacts)
-        && one.member_start < other.value_end
-        && other.member_start < one.value_end
-    {
-        // Both would be cut out of the same bytes.
-        return Err(Unreadable);
-    }
-    Ok((task, history, artifacts))
-}
 
 const APPEND_EVENT: &str = "INSERT INTO a2a_events (task, revision, event) VALUES (?1, ?2, ?3)";
 const OLDEST_EVENTS: &str =
@@ -124,27 +67,7 @@ impl A2aRow {
 impl SqlRow for A2aRow {
     const KIND: &'static str = "a2a";
     const TABLE: &'static str = "a2a_tasks";
-    const COLUMNS: &'static [Column] = &[
-        Column::fixed("id"),
-        Column::changing("owner"),
-        Column::changing("context_id"),
-        Column::changing("state"),
-        Column::changing("is_final"),
-        Column::changing("status_at"),
-        Column::changing_for_index("status_order"),
-        Column::changing("finalized_at"),
-        Column::changing("saved_at"),
-        Column::changing("retention_ms"),
-        Column::changing_for_index("expires_at"),
-        Column::changing("revision"),
-        Column::changing("log_events"),
-        Column::changing("log_bytes"),
-        Column::changing("log_dropped_revision"),
-        Column::changing("push_configs").concealed_as("NULL"),
-        Column::changing("history_spans").concealed_as("NULL"),
-        Column::changing("artifacts_spans").concealed_as("NULL"),
-        Column::changing("task").concealed_as("'{}'"),
-    ];
+    const COLUMNS: &'static [Column] = &A2A_COLUMNS;
     const TAKES_SLOT: &'static str = "1";
     const REVISION: &'static str = "revision";
     const HAS_CLAIM: &'static str = "t.owner IS ?6";
@@ -154,68 +77,11 @@ impl SqlRow for A2aRow {
         ticks: Ticks,
         _now_tick: i64,
     ) -> std::result::Result<Self, Unreadable> {
-        let id = columns.text()?.into();
-        let owner = columns.optional_text()?.map(Arc::from);
-        let context_id = columns.optional_text()?.map(Arc::from);
-        let state = columns.text()?.into();
-        let is_final = columns.flag()?;
-        let status_timestamp_ms = columns.optional_integer()?;
-        let finalized_tick_ns = columns.optional_integer()?.map(|ms| ticks.tick(ms));
-        let saved_tick_ns = ticks.tick(columns.integer()?);
-        let retention_ms = columns.integer()?;
-        let revision = columns.count()?;
-        let log = LogTotals {
-            events: columns.count()?,
-            bytes: columns.count()?,
-            dropped_revision: columns.count()?,
-        };
-        if finalized_tick_ns.is_some() != is_final {
-            return Err(Unreadable);
-        }
-        // The columns answer for a task whose texts are damaged, and let it be deleted and replaced.
-        let push_configs = columns.optional_json().unwrap_or(Some(DAMAGED));
-        let (task, history, artifacts) = read_task(columns).unwrap_or((DAMAGED, None, None));
-        Ok(Self {
-            id,
-            owner,
-            context_id,
-            state,
-            is_final,
-            status_timestamp_ms,
-            finalized_tick_ns,
-            saved_tick_ns,
-            retention_ms,
-            revision,
-            history: history.map(Arc::new),
-            artifacts: artifacts.map(Arc::new),
-            task: task.into(),
-            push_configs: push_configs.map(Arc::from),
-            appended: None,
-            log,
-            kept_events: KeptEvents::default(),
-        })
+        read_a2a(columns, ticks)
     }
 
     fn bind(&self, columns: &mut Binder<'_, '_>, ticks: Ticks) -> rusqlite::Result<()> {
-        columns.put(&*self.id)?;
-        columns.put(self.owner.as_deref())?;
-        columns.put(self.context_id.as_deref())?;
-        columns.put(&*self.state)?;
-        columns.put(self.is_final)?;
-        columns.put(self.status_timestamp_ms)?;
-        columns.put(status_order(self.status_timestamp_ms))?;
-        columns.put(self.finalized_tick_ns.map(|tick| ticks.ms(tick)))?;
-        columns.put(ticks.ms(self.saved_tick_ns))?;
-        columns.put(self.retention_ms)?;
-        columns.put(self.expires_at().map(|deadline| ticks.deadline_ms(deadline)))?;
-        columns.put(signed(self.revision))?;
-        columns.put(signed(self.log.events))?;
-        columns.put(signed(self.log.bytes))?;
-        columns.put(signed(self.log.dropped_revision))?;
-        columns.put(self.push_configs.as_deref())?;
-        columns.put(spans_to_bytes(self.history.as_deref()))?;
-        columns.put(spans_to_bytes(self.artifacts.as_deref()))?;
-        columns.put(&*self.task)
+        bind_a2a(self, columns, ticks)
     }
 
     fn insert(
@@ -297,9 +163,7 @@ const POSITION_COLUMNS: usize = 2;
 
 /// The place that the first two of them say.
 fn position(columns: &rusqlite::Row<'_>) -> rusqlite::Result<A2aPosition> {
-    let order = columns.get_ref(1)?.as_i64().unwrap_or(NO_STATUS_TIMESTAMP);
-    let status_timestamp_ms = (order != NO_STATUS_TIMESTAMP).then(|| order.saturating_neg());
-    Ok(A2aPosition { status_timestamp_ms, id: id_of(columns, 0) })
+    Ok(listed_position(columns.get_ref(1)?.as_i64().ok(), id_of(columns, 0)))
 }
 
 impl A2aTable for SqlTable<A2aRow> {
@@ -399,17 +263,6 @@ impl A2aTable for SqlTable<A2aRow> {
     }
 }
 
-fn log_position(columns: &mut Reader<'_, '_>) -> std::result::Result<LogPosition, Unreadable> {
-    Ok(LogPosition {
-        revision: columns.count()?,
-        totals: LogTotals {
-            events: columns.count()?,
-            bytes: columns.count()?,
-            dropped_revision: columns.count()?,
-        },
-    })
-}
-
 /// Shows the rows of a page. A failure behind the first row is not tried again.
 fn page(
     connection: &Connection,
@@ -431,7 +284,7 @@ fn page(
         shown += 1;
         let mut reader = Reader::new(columns, POSITION_COLUMNS);
         if show(&mut reader, visit).is_err() {
-            reader.check_room()?;
+            check_room(&reader)?;
             found.corrupt.push(id_of(columns, 0));
         }
         found.next = if shown == limit { Some(position(columns)?) } else { None };
@@ -450,7 +303,7 @@ fn show(
     visit: &mut dyn FnMut(A2aListed<'_>),
 ) -> std::result::Result<(), Unreadable> {
     let revision = columns.count()?;
-    let (task, history, artifacts) = read_task(columns)?;
+    let (task, history, artifacts) = read_task_text(columns)?;
     visit(A2aListed { revision, task, history: history.as_ref(), artifacts: artifacts.as_ref() });
     Ok(())
 }

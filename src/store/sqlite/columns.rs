@@ -5,85 +5,12 @@
 
 use std::fmt::Write as _;
 
+use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{Statement, ToSql};
 
+use super::super::sql::{self, Column, SqlValue};
 use super::row::{Place, SqlRow, Ticks};
 use super::writer::Transaction;
-
-/// A column of a table, or an expression that is read like one.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Column {
-    sql: &'static str,
-    role: Role,
-    concealed_as: Option<&'static str>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Role {
-    /// Read, and written once.
-    Fixed,
-    /// Read, and written with every change.
-    Changing,
-    /// Written once and never read with the row: an index or the row's head has it.
-    FixedForIndex,
-    /// The same, written with every change.
-    ChangingForIndex,
-    /// An expression: read only.
-    Computed,
-}
-
-impl Column {
-    const fn new(sql: &'static str, role: Role) -> Self {
-        Self { sql, role, concealed_as: None }
-    }
-
-    /// Written when the row is inserted, and the same for as long as it is there.
-    pub(super) const fn fixed(name: &'static str) -> Self {
-        Self::new(name, Role::Fixed)
-    }
-
-    /// Written with every change of the row.
-    pub(super) const fn changing(name: &'static str) -> Self {
-        Self::new(name, Role::Changing)
-    }
-
-    /// Written when the row is inserted, for the sake of an index: [`SqlRow::read`] does not read it.
-    pub(super) const fn fixed_for_index(name: &'static str) -> Self {
-        Self::new(name, Role::FixedForIndex)
-    }
-
-    /// The same, written with every change of the row.
-    pub(super) const fn changing_for_index(name: &'static str) -> Self {
-        Self::new(name, Role::ChangingForIndex)
-    }
-
-    /// Not a column but an expression, which may use `?2`, the system's time. Read only.
-    pub(super) const fn computed(expression: &'static str) -> Self {
-        Self::new(expression, Role::Computed)
-    }
-
-    /// What callers without a claim to the row read in its place, in SQL. SQLite then does not fetch the column.
-    pub(super) const fn concealed_as(self, other: &'static str) -> Self {
-        Self { concealed_as: Some(other), ..self }
-    }
-
-    fn is_read(&self) -> bool {
-        matches!(self.role, Role::Fixed | Role::Changing | Role::Computed)
-    }
-
-    fn is_inserted(&self) -> bool {
-        self.role != Role::Computed
-    }
-
-    fn is_updated(&self) -> bool {
-        matches!(self.role, Role::Changing | Role::ChangingForIndex)
-    }
-
-    /// How it is named where other tables are in the same statement.
-    fn qualified(&self) -> String {
-        if self.role == Role::Computed { self.sql.to_owned() } else { format!("t.{}", self.sql) }
-    }
-}
 
 /// The statements over the table of one kind of row. Those that show rows begin with the columns of
 /// [`super::row::Head`]; then come those that [`SqlRow::read`] reads. Where nothing else is said, `?1` is the
@@ -234,11 +161,24 @@ pub(super) struct Binder<'a, 's> {
     next: usize,
 }
 
-impl Binder<'_, '_> {
-    /// The value of the next column that is one of the table's. Values that this statement does not write are
-    /// passed over.
-    pub(super) fn put(&mut self, value: impl ToSql) -> rusqlite::Result<()> {
-        let column = self.columns.find(|column| column.role != Role::Computed);
+impl ToSql for SqlValue<'_> {
+    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
+        Ok(ToSqlOutput::Borrowed(match *self {
+            Self::Integer(Some(number)) => ValueRef::Integer(number),
+            Self::Flag(flag) => ValueRef::Integer(i64::from(flag)),
+            Self::Text(Some(text)) => ValueRef::Text(text),
+            Self::Bytes(Some(bytes)) => ValueRef::Blob(bytes),
+            _ => ValueRef::Null,
+        }))
+    }
+}
+
+impl sql::Binder for Binder<'_, '_> {
+    type Error = rusqlite::Error;
+
+    /// Values that this statement does not write are passed over.
+    fn put(&mut self, value: SqlValue<'_>) -> rusqlite::Result<()> {
+        let column = self.columns.find(|column| column.is_inserted());
         if column.is_none_or(|column| !(self.is_wanted)(column)) {
             return Ok(());
         }
@@ -257,7 +197,7 @@ fn bind<R: SqlRow>(
     let mut binder = Binder { statement, columns: R::COLUMNS.iter(), is_wanted, next: first };
     row.bind(&mut binder, ticks)?;
     debug_assert!(
-        binder.columns.all(|column| column.role == Role::Computed),
+        binder.columns.all(|column| !column.is_inserted()),
         "a column of {} has no value",
         R::TABLE
     );

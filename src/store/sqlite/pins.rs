@@ -5,12 +5,12 @@
 
 #![forbid(unsafe_code)]
 
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rusqlite::Connection;
 
+pub(super) use super::super::sql::{Ended, Pins};
 use super::super::{Holder, Row as _, SessionRow};
 use super::Shared;
 use super::columns::select;
@@ -19,11 +19,7 @@ use super::table::{SqlTable, Stored, system_ms};
 use super::writer::Transaction;
 use crate::clock::Now;
 use crate::error::Result;
-use crate::sync::atomic::{AtomicBool, AtomicI64, Ordering};
-use crate::sync::{Mutex, MutexGuard};
 
-/// How long a pin holds when its holder does not renew it.
-const LEASE_MS: i64 = 30_000;
 /// Rows of one ended holder that are removed in one transaction.
 const MOST_AT_ONCE: usize = 256;
 /// How soon what failed is tried again.
@@ -57,113 +53,6 @@ pub(super) const LIVE_PINS: &str = "CASE WHEN t.pins > 0 THEN (SELECT coalesce(s
 pub(super) const MS_SINCE_LAPSE: &str = "CASE WHEN t.pins > 0 THEN (SELECT ?2 - max(p.lease_until) \
      FROM session_pins p WHERE p.session = t.sequence) END";
 
-/// The holders of this open store.
-#[derive(Debug, Default)]
-pub(super) struct Pins {
-    state: Mutex<State>,
-    /// Whether rows of an ended holder may still be in the file.
-    has_ended: AtomicBool,
-    opened: AtomicI64,
-}
-
-#[derive(Debug, Default)]
-struct State {
-    /// By open holder: how many pins it has on which session, by sequence number.
-    held: HashMap<Holder, HashMap<i64, u32>>,
-    ended: Vec<Ended>,
-    renewed: Option<Instant>,
-}
-
-/// A holder that ended and whose rows are to be removed.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Ended {
-    holder: Holder,
-    /// When, by the store's clock: idle time begins then.
-    tick_ns: i64,
-    /// Its leases lapse by then, removed or not.
-    lapses: Instant,
-}
-
-impl Pins {
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock()
-    }
-
-    /// How long a pin holds without renewal.
-    #[cfg(not(feature = "fault-injection"))]
-    pub(super) const fn lease_ms() -> i64 {
-        LEASE_MS
-    }
-
-    /// The same; a test may shorten it, so that it need not wait.
-    #[cfg(feature = "fault-injection")]
-    pub(super) fn lease_ms() -> i64 {
-        chosen_by_test("TASKHOLD_TEST_PIN_LEASE_MS").unwrap_or(LEASE_MS)
-    }
-
-    fn renew_every() -> Duration {
-        #[cfg(feature = "fault-injection")]
-        if let Some(ms) = chosen_by_test("TASKHOLD_TEST_PIN_RENEW_MS") {
-            return Duration::from_millis(ms.unsigned_abs());
-        }
-        Duration::from_millis(Self::lease_ms().unsigned_abs() / 4)
-    }
-
-    pub(super) fn open(&self, store: i64) -> Holder {
-        // Random enough: stores begin at numbers that are far apart.
-        let holder = Holder(store.wrapping_add(self.opened.fetch_add(1, Ordering::Relaxed)));
-        self.lock().held.insert(holder, HashMap::new());
-        holder
-    }
-
-    pub(super) fn add(&self, holder: Holder, session: i64) {
-        let mut state = self.lock();
-        // One that ended meanwhile has nothing renewed.
-        if let Some(sessions) = state.held.get_mut(&holder) {
-            *sessions.entry(session).or_default() += 1;
-        }
-    }
-
-    pub(super) fn remove(&self, holder: Holder, session: i64) {
-        let mut state = self.lock();
-        let Some(sessions) = state.held.get_mut(&holder) else { return };
-        if let Some(count) = sessions.get_mut(&session) {
-            *count -= 1;
-            if *count == 0 {
-                sessions.remove(&session);
-            }
-        }
-    }
-
-    /// Whether something is left for the worker.
-    pub(super) fn end(&self, holder: Holder, tick_ns: i64) -> bool {
-        let mut state = self.lock();
-        let had_pins = state.held.remove(&holder).is_some_and(|sessions| !sessions.is_empty());
-        if had_pins {
-            let lapses = Instant::now() + Duration::from_millis(Self::lease_ms().unsigned_abs());
-            state.ended.push(Ended { holder, tick_ns, lapses });
-            self.has_ended.store(true, Ordering::SeqCst);
-        }
-        had_pins
-    }
-
-    /// Those whose rows may still be in the file.
-    pub(super) fn ended(&self) -> Vec<Ended> {
-        if self.has_ended.load(Ordering::SeqCst) { self.lock().ended.clone() } else { Vec::new() }
-    }
-
-    fn forget_ended(&self, done: &[Holder]) {
-        let mut state = self.lock();
-        state.ended.retain(|ended| !done.contains(&ended.holder));
-        self.has_ended.store(!state.ended.is_empty(), Ordering::SeqCst);
-    }
-}
-
-#[cfg(feature = "fault-injection")]
-fn chosen_by_test(variable: &str) -> Option<i64> {
-    std::env::var(variable).ok()?.parse().ok()
-}
-
 /// Leaves out of a session's pins those of holders that ended here, whose rows are still to be removed.
 pub(super) fn leave_out_ended(
     row: &mut SessionRow,
@@ -188,37 +77,24 @@ pub(super) fn leave_out_ended(
 /// The worker's turn: removes what ended holders left, and renews leases. Says when to come back.
 pub(super) fn turn(shared: &Arc<Shared>) -> Option<Duration> {
     let is_left = remove_ended(shared);
-    let (holds_any, renewed) = {
-        let state = shared.pins.lock();
-        (state.held.values().any(|sessions| !sessions.is_empty()), state.renewed)
-    };
-    let mut next = is_left.then_some(RETRY);
-    if holds_any {
-        let every = Pins::renew_every();
-        let age = renewed.map_or(Duration::ZERO, |renewed| renewed.elapsed());
-        if renewed.is_none() {
-            // The first pin was taken just now.
-            shared.pins.lock().renewed = Some(Instant::now());
+    let next = is_left.then_some(RETRY);
+    let every = Pins::renew_every();
+    let rest = shared.pins.time_to_renewal().map(|rest| {
+        if !rest.is_zero() {
+            rest
+        } else if renew(shared).is_ok() {
+            every
+        } else {
+            RETRY.min(every)
         }
-        let rest = match every.checked_sub(age).filter(|rest| !rest.is_zero()) {
-            Some(rest) => rest,
-            None if renew(shared).is_ok() => every,
-            None => RETRY.min(every),
-        };
-        next = Some(next.map_or(rest, |next| next.min(rest)));
-    } else {
-        shared.pins.lock().renewed = None;
-    }
-    next
+    });
+    next.into_iter().chain(rest).min()
 }
 
 /// The store is closed: nothing is held any more. What cannot be removed now lapses.
 pub(super) fn end_all(shared: &Arc<Shared>) {
     let tick_ns = shared.now().tick_ns;
-    let holders: Vec<Holder> = shared.pins.lock().held.keys().copied().collect();
-    for holder in holders {
-        shared.pins.end(holder, tick_ns);
-    }
+    shared.pins.end_all(tick_ns);
     remove_ended(shared);
 }
 
@@ -262,7 +138,7 @@ fn let_go(
 pub(super) fn renew(shared: &Arc<Shared>) -> Result<()> {
     let begun = Instant::now();
     shared.write(|transaction| {
-        let held = shared.pins.lock().held.clone();
+        let held = shared.pins.held();
         let (now, system_ms, mut gone) = (shared.now(), system_ms(), Vec::new());
         let lease_until = system_ms + Pins::lease_ms();
         for (holder, sessions) in held.iter().filter(|(_, sessions)| !sessions.is_empty()) {
@@ -279,14 +155,10 @@ pub(super) fn renew(shared: &Arc<Shared>) -> Result<()> {
                 recount(transaction, shared, number, row, None)?;
             }
         }
-        let mut state = shared.pins.lock();
-        for (holder, session) in gone {
-            // A number is never given to another session.
-            state.held.get_mut(&holder).map(|sessions| sessions.remove(&session));
-        }
+        shared.pins.forget_gone(&gone);
         Ok(())
     })??;
-    shared.pins.lock().renewed = Some(begun);
+    shared.pins.renewed(begun);
     Ok(())
 }
 

@@ -6,47 +6,14 @@ use rusqlite::types::ValueRef;
 use rusqlite::{Connection, Row as Columns};
 
 use super::super::Row;
-use super::columns::{Binder, Column, Statements};
+use super::super::sql::{Column, Source, SqlValue};
+pub(super) use super::super::sql::{SEQUENCE_BITS, Ticks, Unreadable, signed};
+use super::columns::{Binder, Statements};
 use super::pins::Ended;
 use super::table::SqlTable;
 use super::writer::Transaction;
-use crate::clock::{NANOS_PER_MILLI, Now};
+use crate::clock::Now;
 use crate::events::EventKind;
-use crate::text::check_room;
-
-/// Bits of a sequence number that count within one name. The name's number stands above them, so that the rows
-/// of one name lie together and in order of creation.
-pub(super) const SEQUENCE_BITS: u32 = 40;
-
-/// The columns hold something that this library did not write.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Unreadable;
-
-/// The way between ticks and the milliseconds since 1970 that the file holds. Ticks count from when the store
-/// was opened, so that they fit for centuries around any clock.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Ticks {
-    pub(super) base_ms: i64,
-}
-
-impl Ticks {
-    /// The tick of an instant.
-    pub(super) fn tick(self, ms: i64) -> i64 {
-        ms.saturating_sub(self.base_ms).saturating_mul(NANOS_PER_MILLI)
-    }
-
-    /// The instant of a tick.
-    pub(super) fn ms(self, tick_ns: i64) -> i64 {
-        self.base_ms.saturating_add(tick_ns.div_euclid(NANOS_PER_MILLI))
-    }
-
-    /// The first whole millisecond that is not before a tick.
-    pub(super) fn deadline_ms(self, tick_ns: i64) -> i64 {
-        self.base_ms
-            .saturating_add(tick_ns.div_euclid(NANOS_PER_MILLI))
-            .saturating_add(i64::from(tick_ns.rem_euclid(NANOS_PER_MILLI) > 0))
-    }
-}
 
 /// A row's place: the name that it belongs to, and its sequence number.
 #[derive(Clone, Copy, Debug)]
@@ -189,12 +156,18 @@ impl WriteContext {
 }
 
 /// Reads columns one after another.
-pub(super) struct Reader<'r, 's> {
-    columns: &'r Columns<'s>,
-    at: usize,
-    is_thorough: bool,
-    /// Whether there was no memory for what a column holds.
-    lacks_room: bool,
+pub(super) type Reader<'r, 's> = super::super::sql::Reader<'r, &'r Columns<'s>>;
+
+impl<'r> Source<'r> for &'r Columns<'_> {
+    fn value(&self, at: usize) -> Result<SqlValue<'r>, Unreadable> {
+        Ok(match self.get_ref(at).map_err(|_| Unreadable)? {
+            ValueRef::Null => SqlValue::Integer(None),
+            ValueRef::Integer(number) => number.into(),
+            ValueRef::Text(bytes) => SqlValue::Text(Some(bytes)),
+            ValueRef::Blob(bytes) => bytes.into(),
+            ValueRef::Real(_) => SqlValue::Other,
+        })
+    }
 }
 
 /// Reads a row. A row that there is no memory for is not one that cannot be read.
@@ -204,117 +177,17 @@ pub(super) fn read_row<R: SqlRow>(
     now_tick: i64,
 ) -> rusqlite::Result<Result<R, Unreadable>> {
     let row = R::read(&mut columns, ticks, now_tick);
-    columns.check_room()?;
+    check_room(&columns)?;
     Ok(row)
 }
 
-impl<'r, 's> Reader<'r, 's> {
-    pub(super) fn new(columns: &'r Columns<'s>, at: usize) -> Self {
-        Self { columns, at, is_thorough: false, lacks_room: false }
+/// Fails when there was no memory for what a column held.
+pub(super) fn check_room(columns: &Reader<'_, '_>) -> rusqlite::Result<()> {
+    if columns.lacks_room() {
+        return Err(rusqlite::Error::SqliteFailure(
+            rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_NOMEM),
+            None,
+        ));
     }
-
-    /// One that also parses every JSON text.
-    pub(super) fn thorough(columns: &'r Columns<'s>, at: usize) -> Self {
-        Self { columns, at, is_thorough: true, lacks_room: false }
-    }
-
-    /// Fails when there was no memory for what a column holds.
-    pub(super) fn check_room(&self) -> rusqlite::Result<()> {
-        if self.lacks_room {
-            return Err(rusqlite::Error::SqliteFailure(
-                rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_NOMEM),
-                None,
-            ));
-        }
-        Ok(())
-    }
-
-    fn value(&mut self) -> Result<ValueRef<'r>, Unreadable> {
-        self.at += 1;
-        self.columns.get_ref(self.at - 1).map_err(|_| Unreadable)
-    }
-
-    pub(super) fn text(&mut self) -> Result<&'r str, Unreadable> {
-        self.optional_text()?.ok_or(Unreadable)
-    }
-
-    pub(super) fn optional_text(&mut self) -> Result<Option<&'r str>, Unreadable> {
-        match self.value()? {
-            ValueRef::Null => Ok(None),
-            // It is copied into a row, and once more to be put together with the other texts.
-            ValueRef::Text(bytes) if check_room(2 * bytes.len()).is_err() => {
-                self.lacks_room = true;
-                Err(Unreadable)
-            }
-            ValueRef::Text(bytes) => simdutf8::basic::from_utf8(bytes).map(Some).map_err(|_| Unreadable),
-            _ => Err(Unreadable),
-        }
-    }
-
-    pub(super) fn optional_bytes(&mut self) -> Result<Option<&'r [u8]>, Unreadable> {
-        self.value()?.as_blob_or_null().map_err(|_| Unreadable)
-    }
-
-    pub(super) fn integer(&mut self) -> Result<i64, Unreadable> {
-        self.value()?.as_i64().map_err(|_| Unreadable)
-    }
-
-    pub(super) fn optional_integer(&mut self) -> Result<Option<i64>, Unreadable> {
-        self.value()?.as_i64_or_null().map_err(|_| Unreadable)
-    }
-
-    pub(super) fn flag(&mut self) -> Result<bool, Unreadable> {
-        match self.integer()? {
-            0 => Ok(false),
-            1 => Ok(true),
-            _ => Err(Unreadable),
-        }
-    }
-
-    /// A count that this library keeps as `u64` and SQLite as a signed number.
-    pub(super) fn count(&mut self) -> Result<u64, Unreadable> {
-        u64::try_from(self.integer()?).map_err(|_| Unreadable)
-    }
-
-    /// A JSON text. It was validated when it came, so that a read looks only at its two ends.
-    pub(super) fn json(&mut self) -> Result<&'r str, Unreadable> {
-        let text = self.text()?;
-        self.check_json(text)?;
-        Ok(text)
-    }
-
-    /// A JSON text, or NULL.
-    pub(super) fn optional_json(&mut self) -> Result<Option<&'r str>, Unreadable> {
-        let text = self.optional_text()?;
-        text.map_or(Ok(()), |text| self.check_json(text))?;
-        Ok(text)
-    }
-
-    /// A JSON text whose parts are needed, or NULL.
-    pub(super) fn optional_parsed(&mut self) -> Result<Option<&'r str>, Unreadable> {
-        let text = self.optional_text()?;
-        text.map_or(Ok(()), parse)?;
-        Ok(text)
-    }
-
-    fn check_json(&self, text: &str) -> Result<(), Unreadable> {
-        if self.is_thorough {
-            return parse(text);
-        }
-        match text.as_bytes() {
-            [b'{', .., b'}'] | [b'[', .., b']'] | [b'"', .., b'"'] => Ok(()),
-            [b'{' | b'[' | b'"', ..] => Err(Unreadable),
-            // Numbers and words are short.
-            _ => parse(text),
-        }
-    }
-}
-
-fn parse(text: &str) -> Result<(), Unreadable> {
-    crate::json::parse(text, u64::MAX).map(|_| ()).map_err(|_| Unreadable)
-}
-
-/// A `u64` as SQLite keeps it. Beyond a signed number it stays at the largest.
-pub(super) fn signed(count: u64) -> i64 {
-    i64::try_from(count).unwrap_or(i64::MAX)
+    Ok(())
 }

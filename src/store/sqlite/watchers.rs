@@ -5,20 +5,16 @@
 
 #![forbid(unsafe_code)]
 
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::super::sql::{DueWatchers, WATCH_LEASE_MS};
 use super::super::{ExpiredSession, Holder, SessionRow};
 use super::Shared;
 use super::table::system_ms;
 use super::writer::Transaction;
 use crate::error::Result;
-use crate::sync::Mutex;
 
-/// How long a holder is told without renewal: long, so that one which stood still for a while is told, too.
-const LEASE_MS: i64 = 600_000;
-const RENEW_EVERY_MS: i64 = LEASE_MS / 4;
 /// How soon what failed is tried again.
 const RETRY: Duration = Duration::from_millis(500);
 /// Rows of ended holders that one transaction removes from each table.
@@ -50,81 +46,6 @@ const PURGE_EXPIRED: &str = "DELETE FROM expired_sessions WHERE (holder, number)
      (SELECT holder FROM session_watchers WHERE lease_until <= ?1) LIMIT ?2)";
 const PURGE: &str = "DELETE FROM session_watchers WHERE lease_until <= ?1";
 
-/// The holders of this open store that keep expired sessions.
-#[derive(Debug, Default)]
-pub(super) struct Watchers {
-    state: Mutex<State>,
-}
-
-#[derive(Debug, Default)]
-struct State {
-    open: HashMap<Holder, Watcher>,
-    /// Closed, and perhaps still in the file.
-    ended: Vec<Holder>,
-    /// When the worker renews next, by the system's time; `None` while there is nobody to renew.
-    renew_at_ms: Option<i64>,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct Watcher {
-    keep_expired: i64,
-    /// As far as is known; 0 before its first session.
-    lease_until_ms: i64,
-}
-
-impl Watchers {
-    pub(super) fn open(&self, holder: Holder, keep_expired: usize) {
-        if keep_expired > 0 {
-            let keep_expired = i64::try_from(keep_expired).unwrap_or(i64::MAX);
-            self.state.lock().open.insert(holder, Watcher { keep_expired, lease_until_ms: 0 });
-        }
-    }
-
-    /// Whether something is left for the worker.
-    pub(super) fn end(&self, holder: Holder) -> bool {
-        let mut state = self.state.lock();
-        let Some(watcher) = state.open.remove(&holder) else { return false };
-        // A lease that is in the file for a transaction only is known, too.
-        if watcher.lease_until_ms > 0 {
-            state.ended.push(holder);
-            state.renew_at_ms = Some(0);
-        }
-        watcher.lease_until_ms > 0
-    }
-
-    /// A renewal that is due: the holders to renew and those to end. Else the time until then.
-    fn due(&self, now_ms: i64) -> std::result::Result<Due, Option<Duration>> {
-        let state = self.state.lock();
-        let left = state.renew_at_ms.map(|at| u64::try_from(at.saturating_sub(now_ms)).unwrap_or(0));
-        if left != Some(0) {
-            return Err(left.map(Duration::from_millis));
-        }
-        let known = state.open.iter().filter(|(_, watcher)| watcher.lease_until_ms > 0);
-        Ok(Due {
-            open: known.map(|(&holder, &watcher)| (holder, watcher)).collect(),
-            ended: state.ended.clone(),
-        })
-    }
-
-    fn renewed(&self, due: &Due, now_ms: i64) {
-        let mut state = self.state.lock();
-        for (holder, _) in &due.open {
-            if let Some(watcher) = state.open.get_mut(holder) {
-                watcher.lease_until_ms = now_ms + LEASE_MS;
-            }
-        }
-        state.ended.retain(|holder| !due.ended.contains(holder));
-        let is_left = !state.ended.is_empty();
-        let holds_any = state.open.values().any(|watcher| watcher.lease_until_ms > 0);
-        state.renew_at_ms = if is_left { Some(0) } else { holds_any.then_some(now_ms + RENEW_EVERY_MS) };
-    }
-}
-
-struct Due {
-    open: Vec<(Holder, Watcher)>,
-    ended: Vec<Holder>,
-}
-
 /// Notes that `holder` is to be told when a session expires, if it keeps such. True when the worker has to look after
 /// it from now on.
 pub(super) fn watch(
@@ -134,22 +55,10 @@ pub(super) fn watch(
     session: impl FnOnce(&Transaction<'_>) -> rusqlite::Result<Option<i64>>,
 ) -> rusqlite::Result<bool> {
     let now_ms = system_ms();
-    let (watcher, is_new) = {
-        let mut state = shared.watchers.state.lock();
-        // One that ended meanwhile is told nothing.
-        let Some(watcher) = state.open.get_mut(&holder) else { return Ok(false) };
-        let before = *watcher;
-        let is_new = before.lease_until_ms <= now_ms;
-        if is_new {
-            // Known before it is written, so that a close in between ends it.
-            watcher.lease_until_ms = now_ms + LEASE_MS;
-            state.renew_at_ms = Some(0);
-        }
-        (before, is_new)
-    };
+    let Some((watcher, is_new)) = shared.watchers.begin(holder, now_ms) else { return Ok(false) };
     let Some(session) = session(transaction)? else { return Ok(is_new) };
     if is_new {
-        let values = (holder.0, transaction.store(), watcher.keep_expired, now_ms + LEASE_MS);
+        let values = (holder.0, transaction.store(), watcher.keep_expired, now_ms + WATCH_LEASE_MS);
         transaction.execute(RENEW, values)?;
     }
     transaction.execute(WATCH, (session, holder.0))?;
@@ -203,13 +112,13 @@ pub(super) fn turn(shared: &Arc<Shared>) -> Option<Duration> {
 }
 
 /// Writes leases down and removes a bounded part of what ended holders left. True when some of it is left.
-fn renew(shared: &Arc<Shared>, due: &Due) -> Result<bool> {
+fn renew(shared: &Arc<Shared>, due: &DueWatchers) -> Result<bool> {
     shared.write(|transaction| {
         let now_ms = system_ms();
         for (holder, watcher) in &due.open {
             // One that was closed meanwhile must not come back.
-            if shared.watchers.state.lock().open.contains_key(holder) {
-                let values = (holder.0, transaction.store(), watcher.keep_expired, now_ms + LEASE_MS);
+            if shared.watchers.is_open(*holder) {
+                let values = (holder.0, transaction.store(), watcher.keep_expired, now_ms + WATCH_LEASE_MS);
                 transaction.execute(RENEW, values)?;
             }
         }
@@ -230,10 +139,7 @@ fn renew(shared: &Arc<Shared>, due: &Due) -> Result<bool> {
 
 /// The store is closed: nobody is told any more. What cannot be removed now lapses.
 pub(super) fn end_all(shared: &Arc<Shared>) {
-    let holders: Vec<Holder> = shared.watchers.state.lock().open.keys().copied().collect();
-    for holder in holders {
-        shared.watchers.end(holder);
-    }
+    shared.watchers.end_each();
     while let Ok(due) = shared.watchers.due(system_ms()) {
         match renew(shared, &due) {
             Ok(true) => {}

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use rusqlite::{Connection, OptionalExtension as _};
 
+use super::super::sql::operation_key;
 use super::super::{
     AsOf, Decide, DecideClaim, DecideEach, Limits, Operation, Row as _, TaskQuery, TaskRow, TaskTable,
     WorkCounters,
@@ -14,7 +15,6 @@ use super::super::{
 use super::failure::Failure;
 use super::row::{Place, SqlRow as _};
 use super::table::{SqlTable, Stored};
-use super::work_row::operation_key;
 use super::writer::Transaction;
 use crate::claimers::Claimers;
 use crate::clock::{Moment, Now};
