@@ -134,6 +134,7 @@
  *  - not_queued: The task has no queue to go back to.
  *  - undeliverable: The task's state may not be delivered to this client.
  *  - task_final: A final A2A task is never taken back to a state that is not final.
+ *  - store_not_empty: The store that is copied to has records already.
  *
  * TASKHOLD_CAPACITY_EXHAUSTED
  *  - capacity_exhausted: The limit of retained records is reached.
@@ -149,6 +150,7 @@
  *  - lease_lost: The lease is not the task's current one, or the task has none.
  *  - operation_mismatch: The operation id belongs to a task with another queue or other work.
  *  - session_id_in_use: The session id is in use.
+ *  - store_changed: Somebody wrote to a store while it was copied, or to the copy.
  *
  * TASKHOLD_TIMEOUT
  *  - timeout: Nothing happened within the time given.
@@ -544,6 +546,31 @@ taskhold_status taskhold_store_stats(taskhold_store *store,
 taskhold_status taskhold_store_check(taskhold_store *store,
                                      char **out_json,
                                      char **out_error);
+
+/**
+ * Copies all records of a store into an empty one, which may be of another backend: MCP tasks in the order of their
+ * creation, sessions, and A2A tasks with their logs and push notification configs, under all names. Ids, times,
+ * revisions, leases, operation ids and payloads stay the same; pins are left behind, because they belong to open handles.
+ * Then the two are compared, record by record. Nothing else may write to either meanwhile.
+ *
+ * Gives how much there is: `{"tasks": 12, "sessions": 3, "a2aTasks": 5, "events": 40}`. Records that have expired do not
+ * count and are left behind. After a failure the copy is to be thrown away; `store` is never changed.
+ *
+ * @param store     In: the store to copy.
+ * @param to        In: the empty store to copy to.
+ * @param options   In, optional: JSON object. There are no options yet.
+ * @param out_json  Out, owned: the JSON object. Free it with taskhold_string_free().
+ * @param out_error Out, owned, optional: why the call failed.
+ * @return OK; INVALID_ARGUMENT (`to` is `store` itself, or malformed `options`); INVALID_STATE (store_not_empty);
+ *         CONFLICT (store_changed); CORRUPT (corrupt_row: taskhold_store_check() names the records); UNAVAILABLE
+ *         (storage_unavailable, outcome_unknown).
+ * @note Any thread. Reads every record and writes it: it takes as long as that.
+ */
+taskhold_status taskhold_store_copy(taskhold_store *store,
+                                    taskhold_store *to,
+                                    const char *options,
+                                    char **out_json,
+                                    char **out_error);
 
 /**
  * Closes a store. What was opened over it goes on working; the records of a store in memory end when the

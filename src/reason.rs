@@ -165,6 +165,8 @@ closed_list! {
     Undeliverable = "undeliverable",
     /// A final A2A task is never taken back to a state that is not final.
     TaskFinal = "task_final",
+    /// The store that is copied to has records already.
+    StoreNotEmpty = "store_not_empty",
     /// The limit of retained records is reached.
     CapacityExhausted = "capacity_exhausted",
     /// The limit of retained tasks of one authorization partition is reached.
@@ -181,6 +183,8 @@ closed_list! {
     OperationMismatch = "operation_mismatch",
     /// The session id is in use.
     SessionIdInUse = "session_id_in_use",
+    /// Somebody wrote to a store while it was copied, or to the copy.
+    StoreChanged = "store_changed",
     /// Nothing happened within the time given.
     Timeout = "timeout",
     /// The handle was closed while the call waited.
@@ -236,12 +240,15 @@ impl Reason {
             | Self::LeaseRequired
             | Self::NotQueued
             | Self::Undeliverable
-            | Self::TaskFinal => Status::InvalidState,
+            | Self::TaskFinal
+            | Self::StoreNotEmpty => Status::InvalidState,
             Self::CapacityExhausted | Self::PartitionCapacityExhausted => Status::CapacityExhausted,
             Self::PayloadTooLarge | Self::NestingTooDeep => Status::LimitExceeded,
-            Self::RevisionMismatch | Self::LeaseLost | Self::OperationMismatch | Self::SessionIdInUse => {
-                Status::Conflict
-            }
+            Self::RevisionMismatch
+            | Self::LeaseLost
+            | Self::OperationMismatch
+            | Self::SessionIdInUse
+            | Self::StoreChanged => Status::Conflict,
             Self::Timeout => Status::Timeout,
             Self::ClosedWhileWaiting => Status::Closed,
             Self::StorageUnavailable | Self::OutcomeUnknown => Status::Unavailable,

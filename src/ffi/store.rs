@@ -134,6 +134,43 @@ pub unsafe extern "C" fn taskhold_store_check(
     })
 }
 
+/// Copies all records of a store into an empty one, which may be of another backend: MCP tasks in the order of their
+/// creation, sessions, and A2A tasks with their logs and push notification configs, under all names. Ids, times,
+/// revisions, leases, operation ids and payloads stay the same; pins are left behind, because they belong to open handles.
+/// Then the two are compared, record by record. Nothing else may write to either meanwhile.
+///
+/// Gives how much there is: `{"tasks": 12, "sessions": 3, "a2aTasks": 5, "events": 40}`. Records that have expired do not
+/// count and are left behind. After a failure the copy is to be thrown away; `store` is never changed.
+///
+/// @param store     In: the store to copy.
+/// @param to        In: the empty store to copy to.
+/// @param options   In, optional: JSON object. There are no options yet.
+/// @param out_json  Out, owned: the JSON object. Free it with taskhold_string_free().
+/// @param out_error Out, owned, optional: why the call failed.
+/// @return OK; INVALID_ARGUMENT (`to` is `store` itself, or malformed `options`); INVALID_STATE (store_not_empty);
+///         CONFLICT (store_changed); CORRUPT (corrupt_row: taskhold_store_check() names the records); UNAVAILABLE
+///         (storage_unavailable, outcome_unknown).
+/// @note Any thread. Reads every record and writes it: it takes as long as that.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn taskhold_store_copy(
+    store: *mut taskhold_store,
+    to: *mut taskhold_store,
+    options: *const c_char,
+    out_json: *mut *mut c_char,
+    out_error: *mut *mut c_char,
+) -> taskhold_status {
+    // SAFETY: out-parameters are NULL or writable until the function returns (header, "Outputs").
+    let (json, error) = unsafe { (Out::clear(out_json), Out::clear(out_error)) };
+    guard("taskhold_store_copy", error, || {
+        let (store, to) = (handle::get(store)?, handle::get(to)?);
+        // SAFETY: strings are NULL or NUL-terminated and stay until the function returns (header, "Strings").
+        let options = unsafe { optional_text("options", options) }?;
+        json.require("out_json")?;
+        json.give(store.copy_to(&to, options)?)?;
+        Ok(())
+    })
+}
+
 /// Closes a store. What was opened over it goes on working; the records of a store in memory end when the
 /// last of that is closed too.
 ///

@@ -4,6 +4,7 @@
 
 #![forbid(unsafe_code)]
 
+mod copy;
 mod event_log;
 pub mod memory;
 #[cfg(feature = "postgres")]
@@ -196,6 +197,9 @@ pub trait Table<R: Row>: Send + Sync {
 
     /// Both clocks of the store.
     fn now(&self) -> Result<Now>;
+
+    /// The next ids behind `after`, at most `limit`, ascending by bytes. Rows that have expired may be among them.
+    fn ids(&self, after: Option<&str>, limit: usize) -> Result<Vec<Arc<str>>>;
 
     /// Removes up to `most` expired rows and says how many were removed.
     fn sweep(&self, most: usize) -> Result<usize>;
@@ -406,6 +410,17 @@ pub trait A2aTable: Table<A2aRow> {
     ) -> Result<Option<LogPosition>>;
 }
 
+/// The names under which a store has tables, and may have records.
+#[derive(Clone, Debug, Default)]
+pub struct TableNames {
+    /// Of tables of MCP tasks.
+    pub tasks: Vec<Arc<str>>,
+    /// Of MCP sessions.
+    pub sessions: Vec<Arc<str>>,
+    /// Of A2A tasks.
+    pub a2a_tasks: Vec<Arc<str>>,
+}
+
 /// A storage backend.
 pub trait Backend: Send + Sync {
     /// The table of MCP tasks under `name`.
@@ -414,6 +429,10 @@ pub trait Backend: Send + Sync {
     fn sessions(&self, name: &str) -> Result<Arc<dyn SessionTable>>;
     /// The table of A2A tasks under `name`.
     fn a2a_tasks(&self, name: &str) -> Result<Arc<dyn A2aTable>>;
+    /// The names of all tables.
+    fn names(&self) -> Result<TableNames>;
+    /// Both clocks of the store.
+    fn now(&self) -> Result<Now>;
     /// The JSON object of `taskhold_store_stats`.
     fn stats(&self) -> Result<Text>;
     /// The JSON object of `taskhold_store_check`.

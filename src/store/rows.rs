@@ -64,7 +64,7 @@ pub struct Member {
 }
 
 /// The input rounds of a task.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct InputState {
     /// Requests that the client has not answered, in order of asking.
     pub outstanding: Vec<Member>,
@@ -75,7 +75,7 @@ pub struct InputState {
 }
 
 /// An MCP task.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct TaskRow {
     /// Its id, a random UUID; when it was created and with what; its result (completed) or error (failed).
     pub texts: TaskTexts,
@@ -116,7 +116,7 @@ impl Row for TaskRow {
 }
 
 /// An MCP session.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct SessionRow {
     /// Visible ASCII.
     pub id: Arc<str>,

@@ -28,7 +28,7 @@ pub struct TaskCreation<'a> {
 }
 
 /// The texts of one task. Never changed, but replaced by a copy with an outcome; a clone shares them.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct TaskTexts {
     text: Arc<str>,
     id_end: u32,

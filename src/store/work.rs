@@ -30,7 +30,7 @@ impl Attempts {
 }
 
 /// What was asked for at creation. It never changes.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct WorkOrder {
     /// The queue from which workers may claim the task.
     pub queue: Option<Arc<str>>,
@@ -54,7 +54,7 @@ pub struct Lease {
 }
 
 /// Where the work on a task stands.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Work {
     /// What was asked for.
     pub order: Arc<WorkOrder>,

@@ -100,6 +100,10 @@ impl Table<TaskRow> for Stub {
         Ok(fixtures::at(0))
     }
 
+    fn ids(&self, _after: Option<&str>, _limit: usize) -> Result<Vec<Arc<str>>> {
+        Ok(Vec::new())
+    }
+
     fn sweep(&self, _most: usize) -> Result<usize> {
         Ok(0)
     }

@@ -252,6 +252,7 @@ functions! {
     taskhold_store_open(text url, text options, handle clock, opened out_store, error out_error) -> status;
     taskhold_store_stats(receiver store, document out_json, error out_error) -> status;
     taskhold_store_check(receiver store, document out_json, error out_error) -> status;
+    taskhold_store_copy(receiver store, handle to, text options, document out_json, error out_error) -> status;
     taskhold_store_close(receiver store) -> status;
 
     taskhold_manager_open(receiver store, text options, opened out_manager, error out_error) -> status;

@@ -54,6 +54,7 @@ export const SIGNATURES = {
   store_open: of('text text handle', 'handle'),
   store_stats: ASK,
   store_check: ASK,
+  store_copy: of('handle handle text', 'text'),
   store_close: CLOSE,
   manager_open: OPEN,
   manager_options: ASK,

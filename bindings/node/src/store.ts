@@ -5,7 +5,7 @@ import { call, checked, Handle } from './handle.js';
 import { int64, options, text } from './json.js';
 import { library, type Name } from './native.js';
 import { Threads } from './threads.js';
-import type { StoreCheck, StoreStats } from './types.js';
+import type { StoreCheck, StoreCopied, StoreStats } from './types.js';
 
 /** Those who wait, and look again when a manual clock is moved. */
 export interface Wakeable {
@@ -81,6 +81,18 @@ export interface StoreOptions {
   busyTimeoutMs?: number | null;
   /** SQLite: false. */
   allowNetworkFileSystem?: boolean | null;
+  /** PostgreSQL: most connections for calls, 8. */
+  poolSize?: number | null;
+  /** PostgreSQL: longest wait for one of them, 5000. */
+  acquireTimeoutMs?: number | null;
+  /** PostgreSQL: the longest that a statement may take, 5000. */
+  statementTimeoutMs?: number | null;
+  /** PostgreSQL: where the tables are, "public". */
+  schema?: string | null;
+  /** PostgreSQL: false; true behind a pooler in transaction mode. */
+  poolerSafe?: boolean | null;
+  /** PostgreSQL: how often to look for what others changed where nothing tells of it, 100. */
+  eventPollMs?: number | null;
 }
 
 /**
@@ -163,6 +175,29 @@ export class Store extends Handle {
   /** As {@link check}; gives the text. */
   checkJson(): Promise<string> {
     return this._text('store_check');
+  }
+
+  /**
+   * Copies all records to an empty store, which may be of another backend, and compares the two. Ids, times, revisions,
+   * leases, operation ids and payloads stay the same; pins are left behind. Nothing else may write to either store
+   * meanwhile. After a failure the copy is to be thrown away.
+   *
+   * Source: `taskhold_store_copy`.
+   *
+   * @param to the empty store.
+   * @throws {InvalidArgumentError} `to` is this store itself.
+   * @throws {InvalidStateError} `store_not_empty`.
+   * @throws {ConflictError} `store_changed`: somebody wrote meanwhile.
+   * @throws {CorruptError} a record cannot be read; {@link check} names it.
+   * @throws {UnavailableError} the storage failed.
+   */
+  async copyTo(to: Store): Promise<StoreCopied> {
+    return JSON.parse(await this.copyToJson(to)) as StoreCopied;
+  }
+
+  /** As {@link copyTo}; gives the text. */
+  copyToJson(to: Store): Promise<string> {
+    return this._text('store_copy', to._token, null);
   }
 }
 

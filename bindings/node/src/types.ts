@@ -440,6 +440,14 @@ export interface StoreCheck {
   unreadableCount?: number;
 }
 
+/** How many records were copied, and how many events of the logs of A2A tasks. */
+export interface StoreCopied {
+  tasks: number;
+  sessions: number;
+  a2aTasks: number;
+  events: number;
+}
+
 /** What the library is and can. */
 export interface Description {
   version: string;

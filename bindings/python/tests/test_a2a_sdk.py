@@ -621,26 +621,6 @@ def test_saves_win_and_lose_as_in_the_sdks_database(seed: int, where: str, tmp_p
     play(check())
 
 
-def test_a_canceled_task_wins_over_one_that_is_there_and_not_final(where: str) -> None:
-    async def check() -> None:
-        async with VersionedTaskStore(where) as store:
-            canceled = task(state="CANCELED")
-            for version in (MISSING, TaskVersion(1)):
-                with pytest.raises(ConcurrentTaskModificationError):
-                    await store.save(canceled, prev_version=version, context=ANN)
-            assert await store.get("t", ANN) is None
-            await saved(store, 0, 1)
-            # At a version that has passed.
-            assert await store.save(canceled, event=canceled, prev_version=TaskVersion(1), context=ANN) == TaskVersion(
-                3
-            )
-            for version in (TaskVersion(3), MISSING):
-                with pytest.raises(ConcurrentTaskModificationError):
-                    await store.save(canceled, prev_version=version, context=ANN)
-
-    play(check())
-
-
 def test_a_final_task_stays_final(where: str) -> None:
     """The SDK's stores take it back to any state."""
 

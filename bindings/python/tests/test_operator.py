@@ -267,6 +267,22 @@ def test_check(store: Store, capsys: pytest.CaptureFixture[str], monkeypatch: py
     assert json.loads(capsys.readouterr().out) == damaged
 
 
+@DURABLE
+def test_copy(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    url, to = f"sqlite:{tmp_path / 'store.db'}", f"sqlite:{tmp_path / 'copy.db'}"
+    with TaskManager(url) as tasks:
+        made = tasks.create_task("/mcp", {})
+    (copied,) = piped(capsys, "copy", url, to)
+    assert copied == {"tasks": 1, "sessions": 0, "a2aTasks": 0, "events": 0}
+    with TaskManager(to) as tasks:
+        assert tasks.find_task(made["task"]["taskId"]) == made
+    assert __main__.main(["copy", url, to]) == 1
+    assert "(store_not_empty)" in capsys.readouterr().err
+    shown = on_terminal(monkeypatch, "copy", url, f"sqlite:{tmp_path / 'another.db'}")
+    assert shown[0].split() == ["tasks", "1"]
+    assert shown[-1] == "the copy was compared with the store, and is the same"
+
+
 def test_refusals(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     assert __main__.main(["stats", "nowhere:"]) == 1
     assert "(invalid_store_url)" in capsys.readouterr().err

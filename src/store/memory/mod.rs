@@ -20,8 +20,8 @@ use std::collections::HashMap;
 use std::sync::{Arc, Weak};
 
 use self::table::{Index, Indexed, MemoryTable};
-use super::{A2aRow, A2aTable, Backend, SessionRow, SessionTable, TaskRow, TaskTable};
-use crate::clock::{Clock, Wake};
+use super::{A2aRow, A2aTable, Backend, SessionRow, SessionTable, TableNames, TaskRow, TaskTable};
+use crate::clock::{Clock, Now, Wake};
 use crate::error::Result;
 use crate::events::Hub;
 use crate::sync::Mutex;
@@ -64,6 +64,10 @@ fn all<R: Indexed>(tables: &Tables<R>) -> Vec<Arc<MemoryTable<R>>> {
     tables.lock().values().cloned().collect()
 }
 
+fn names<R: Indexed>(tables: &Tables<R>) -> Vec<Arc<str>> {
+    tables.lock().keys().map(|name| Arc::from(&**name)).collect()
+}
+
 impl Backend for MemoryBackend {
     fn tasks(&self, name: &str) -> Result<Arc<dyn TaskTable>> {
         Ok(self.table(&self.tasks, name))
@@ -75,6 +79,18 @@ impl Backend for MemoryBackend {
 
     fn a2a_tasks(&self, name: &str) -> Result<Arc<dyn A2aTable>> {
         Ok(self.table(&self.a2a_tasks, name))
+    }
+
+    fn names(&self) -> Result<TableNames> {
+        Ok(TableNames {
+            tasks: names(&self.tasks),
+            sessions: names(&self.sessions),
+            a2a_tasks: names(&self.a2a_tasks),
+        })
+    }
+
+    fn now(&self) -> Result<Now> {
+        Ok(self.clock.now())
     }
 
     fn stats(&self) -> Result<Text> {

@@ -487,6 +487,24 @@ impl<R: Indexed> Table<R> for MemoryTable<R> {
         Ok(self.clock.now())
     }
 
+    fn ids(&self, after: Option<&str>, limit: usize) -> Result<Vec<Arc<str>>> {
+        let mut ids: Vec<Arc<str>> = Vec::new();
+        for shard in &self.shards {
+            let rows = shard.rows.read();
+            let behind = rows.iter().map(Row::id).filter(|id| after.is_none_or(|after| *id > after));
+            ids.extend(behind.map(Arc::from));
+            drop(rows);
+            // Those that come first, in any order, so that a page holds no more than a few pages.
+            if ids.len() / 2 > limit {
+                ids.select_nth_unstable(limit);
+                ids.truncate(limit);
+            }
+        }
+        ids.sort_unstable();
+        ids.truncate(limit);
+        Ok(ids)
+    }
+
     fn sweep(&self, most: usize) -> Result<usize> {
         Ok(self.sweep_all(most))
     }

@@ -34,6 +34,8 @@ pub(super) struct Statements {
     pub(super) lock_id: String,
     /// The time, and rows with a sequence number above `$3`, in its order, at most `$4`.
     pub(super) select_all: String,
+    /// Ids behind `$2`, at most `$3`.
+    pub(super) ids: String,
     /// How many slots are taken.
     pub(super) count_slots: String,
     /// How many rows of the partition `$3` take a slot, or, without that parameter, of the anonymous one.
@@ -92,6 +94,7 @@ impl Statements {
                  ORDER BY t.sequence LIMIT $4",
                 now!()
             ),
+            ids: format!("SELECT t.id FROM @{table} t WHERE t.name = $1 AND t.id > $2 ORDER BY t.id LIMIT $3"),
             count_slots: "SELECT coalesce(sum(used), 0)::bigint FROM @slots WHERE name = $1".to_owned(),
             count_in_partition: ["= $3", "IS NULL"].map(|partition| {
                 format!(

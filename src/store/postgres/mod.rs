@@ -58,7 +58,7 @@ use self::values::{Values, values};
 use self::worker::Worker;
 use super::sql::{Pins, Watchers};
 use super::work_figures::WorkTotals;
-use super::{A2aRow, A2aTable, Backend, SessionRow, SessionTable, TaskRow, TaskTable};
+use super::{A2aRow, A2aTable, Backend, SessionRow, SessionTable, TableNames, TaskRow, TaskTable};
 use crate::clock::{Clock, Now};
 use crate::error::{Error, Reason, Result};
 use crate::sync::Mutex;
@@ -308,6 +308,22 @@ impl Backend for PostgresBackend {
 
     fn a2a_tasks(&self, name: &str) -> Result<Arc<dyn A2aTable>> {
         Ok(self.table(&self.a2a_tasks, name)?)
+    }
+
+    fn names(&self) -> Result<TableNames> {
+        let of_kind = |kind: &str| -> Result<Vec<Arc<str>>> {
+            let rows = self.shared.read("SELECT name FROM @names WHERE kind = $1", &values![kind])?;
+            Ok(rows.iter().map(|row| row.text(0).into()).collect())
+        };
+        Ok(TableNames {
+            tasks: of_kind(TaskRow::KIND)?,
+            sessions: of_kind(SessionRow::KIND)?,
+            a2a_tasks: of_kind(A2aRow::KIND)?,
+        })
+    }
+
+    fn now(&self) -> Result<Now> {
+        self.shared.now()
     }
 
     fn stats(&self) -> Result<Text> {

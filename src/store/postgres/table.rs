@@ -549,6 +549,13 @@ impl<R: PgRow> Table<R> for PgTable<R> {
         self.shared.now()
     }
 
+    fn ids(&self, after: Option<&str>, limit: usize) -> Result<Vec<Arc<str>>> {
+        // No id is empty.
+        let (after, limit) = (after.unwrap_or_default(), i64::try_from(limit).unwrap_or(i64::MAX));
+        let rows = self.shared.read(&self.statements.ids, &values![self.name, after, limit])?;
+        Ok(rows.iter().map(|row| row.text(0).into()).collect())
+    }
+
     fn sweep(&self, most: usize) -> Result<usize> {
         let mut total = 0;
         while total < most {

@@ -34,6 +34,8 @@ pub(super) struct Statements {
     pub(super) select_by_sequence: String,
     /// All rows with a sequence number above `?3`.
     pub(super) select_all: String,
+    /// Ids behind `?2`, at most `?3`.
+    pub(super) ids: String,
     /// How many rows take a slot. Has no `?2`.
     pub(super) count_slots: String,
     /// How many rows of the partition `?2` take a slot, counted up to `?3`.
@@ -65,6 +67,7 @@ impl Statements {
             ),
             select_by_sequence: select::<R>("WHERE t.sequence = ?3 AND t.name = ?1 AND ?2 IS NOT NULL"),
             select_all: select::<R>("WHERE t.name = ?1 AND t.sequence > ?3"),
+            ids: format!("SELECT t.id FROM {table} t WHERE t.name = ?1 AND t.id > ?2 ORDER BY t.id LIMIT ?3"),
             count_slots: format!("SELECT count(*) FROM {table} t WHERE t.name = ?1 AND {takes_slot}"),
             count_in_partition: format!(
                 "SELECT count(*) FROM (SELECT 1 FROM {table} t WHERE t.name = ?1 \

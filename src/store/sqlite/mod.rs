@@ -58,7 +58,7 @@ use self::worker::Worker;
 use self::writer::{Transaction, Writer};
 use super::sql::{Pins, Watchers};
 use super::work_figures::WorkTotals;
-use super::{A2aRow, A2aTable, Backend, SessionRow, SessionTable, TaskRow, TaskTable};
+use super::{A2aRow, A2aTable, Backend, SessionRow, SessionTable, TableNames, TaskRow, TaskTable};
 use crate::clock::{Clock, Now};
 use crate::error::{Error, Reason, Result};
 use crate::sync::Mutex;
@@ -239,6 +239,24 @@ impl Backend for SqliteBackend {
 
     fn a2a_tasks(&self, name: &str) -> Result<Arc<dyn A2aTable>> {
         Ok(self.table(&self.a2a_tasks, name)?)
+    }
+
+    fn names(&self) -> Result<TableNames> {
+        self.shared.read(|connection| {
+            let mut statement = connection.prepare_cached("SELECT name FROM names WHERE kind = ?1")?;
+            let mut of_kind = |kind: &str| -> rusqlite::Result<Vec<Arc<str>>> {
+                statement.query_map([kind], |row| row.get(0))?.collect()
+            };
+            Ok(TableNames {
+                tasks: of_kind(TaskRow::KIND)?,
+                sessions: of_kind(SessionRow::KIND)?,
+                a2a_tasks: of_kind(A2aRow::KIND)?,
+            })
+        })
+    }
+
+    fn now(&self) -> Result<Now> {
+        Ok(self.shared.now())
     }
 
     fn stats(&self) -> Result<Text> {

@@ -494,6 +494,15 @@ impl<R: SqlRow> Table<R> for SqlTable<R> {
         Ok(self.shared.now())
     }
 
+    fn ids(&self, after: Option<&str>, limit: usize) -> Result<Vec<Arc<str>>> {
+        // No id is empty.
+        let (after, limit) = (after.unwrap_or_default(), i64::try_from(limit).unwrap_or(i64::MAX));
+        self.shared.read(|connection| {
+            let mut statement = connection.prepare_cached(&self.statements.ids)?;
+            statement.query_map((self.name, after, limit), |row| row.get(0))?.collect()
+        })
+    }
+
     fn sweep(&self, most: usize) -> Result<usize> {
         let mut total = 0;
         while total < most {

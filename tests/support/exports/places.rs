@@ -48,6 +48,14 @@ pub(super) fn places() -> Vec<Export> {
         )),
         export!(taskhold_store_stats(store: on(Store), out_json: OUT_TEXT, out_error: OPTIONAL_TEXT)),
         export!(taskhold_store_check(store: on(Store), out_json: OUT_TEXT, out_error: OPTIONAL_TEXT)),
+        // There is one store here, which cannot be copied to itself.
+        export!(taskhold_store_copy(
+            store: on(Store),
+            to: on(Store),
+            options: OPTIONS,
+            out_json: OUT_TEXT,
+            out_error: OPTIONAL_TEXT,
+        ) -> Answer::Status(TASKHOLD_INVALID_ARGUMENT)),
         export!(taskhold_store_close(store: Role::Closed(Store))),
     ]
 }

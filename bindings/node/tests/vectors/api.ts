@@ -80,6 +80,7 @@ export const METHODS: Readonly<Record<string, (a: Values) => Method>> = {
   clock_step_wall: a => ['stepWall', a['ms']],
   store_stats: alone('stats'),
   store_check: alone('check'),
+  store_copy: a => ['copyTo', a['to']],
   manager_options: alone('options'),
   manager_create_task: a => ['createTask', payload(a['creation'])],
   manager_find_task: ofId('findTask'),

@@ -116,8 +116,10 @@ class Player {
       }
     }
     const receiver = step.on === null ? null : (this.#handles.get(step.on) as Closable)._token;
-    const clock = typeof args['clock'] === 'string' ? (this.#handles.get(args['clock']) as Closable)._token : null;
-    const outcome = call(step.call, receiver, args, clock);
+    // The other handle of the call, if it has one.
+    const other = args['clock'] ?? args['to'];
+    const token = typeof other === 'string' ? (this.#handles.get(other) as Closable)._token : null;
+    const outcome = call(step.call, receiver, args, token);
     if (step.as !== null && outcome.status === 'ok') {
       assert.equal(this.way, 'raw', 'what the package cannot open is refused');
       const kind = step.call.endsWith('_open_events') ? 'events' : kindOf(step.call);
@@ -165,6 +167,12 @@ class Player {
     const method = METHODS[step.call];
     // The descriptor of a queue: an event loop has no use for it that the package does not make.
     if (method === undefined) throw new Inexpressible();
+    if (step.call === 'store_copy') {
+      const to = this.#handles.get(args['to'] as string);
+      // There are no options yet, so that the method takes none.
+      if (!(to instanceof taskhold.Store) || args['options'] !== undefined) throw new Inexpressible();
+      args = { ...args, to: to as unknown as Value };
+    }
     const [name, ...given] = method(args);
     if (kindOfObject(receiver) !== kindOf(step.call)) throw new Inexpressible();
     const methods = receiver as unknown as Record<string, (...args: unknown[]) => unknown>;

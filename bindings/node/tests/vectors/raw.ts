@@ -50,7 +50,7 @@ function cText(value: Value): string | Uint8Array | null {
 }
 
 /** Makes the call; the arguments are expanded, and handles among them are given by token. */
-export function call(name: string, receiver: bigint | null, args: Values, clock: bigint | null): Outcome {
+export function call(name: string, receiver: bigint | null, args: Values, other: bigint | null): Outcome {
   const declared = FUNCTIONS.get(`taskhold_${name}`);
   assert.ok(declared);
   const cells: { name: string; type: string; cell: BigUint64Array }[] = [];
@@ -61,7 +61,7 @@ export function call(name: string, receiver: bigint | null, args: Values, clock:
       cells.push({ ...parameter, cell });
       return cell;
     }
-    if (parameter.type.startsWith('taskhold_')) return place === 0 ? receiver : clock;
+    if (parameter.type.startsWith('taskhold_')) return place === 0 ? receiver : other;
     const value = args[parameter.name] ?? null;
     if (parameter.type === 'const char *') return cText(value);
     return BigInt(value as string | number | bigint);

@@ -1,8 +1,8 @@
-"""An operator's look into a store: ``python -m taskhold list | show | watch | work | stats | check URL``.
+"""An operator's look into a store: ``python -m taskhold list | show | watch | work | stats | check | copy URL``.
 
 Looks into a taskhold store. Prints a table on a terminal, and JSON lines into a pipe or a file. It is trusted: it sees
 every partition, and the A2A tasks of any owner that is named. Only requeue and fail change something, and ask before
-they do. It creates no store that is not there.
+they do. It creates no store that is not there, except the one that copy fills.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     _check_combination(parser, given)
     try:
         _check_there(given.url)
-        with Store(given.url) as store:
+        with Store(given.url, **_schema(given, "schema")) as store:
             given.command(store, given)
         sys.stdout.flush()
     except TaskholdError as error:
@@ -106,6 +106,10 @@ def _parser() -> argparse.ArgumentParser:
         acting.add_argument("--yes", action="store_true", help="do not ask")
     command("stats", _stats, "tell how the store is filled")
     command("check", _check, "check the store's integrity")
+    copying = command("copy", _copy, "copy a store that nobody uses into an empty one, and compare the two")
+    copying.add_argument("to", metavar="TO", help="the store to fill: sqlite:PATH")
+    copying.add_argument("--schema", help="of a PostgreSQL database to copy from (default: public)")
+    copying.add_argument("--to-schema", help="of a PostgreSQL database to copy to (default: public)")
     return parser
 
 
@@ -128,6 +132,11 @@ def _check_there(url: str) -> None:
     scheme, _, path = url.partition(":")
     if scheme == "sqlite" and not Path(path).is_file():
         raise Refused("there is no such store")
+
+
+def _schema(given: argparse.Namespace, option: str) -> dict[str, Any]:
+    name = getattr(given, option, None)
+    return {} if name is None else {"schema": name}
 
 
 def _named(given: argparse.Namespace) -> dict[str, Any]:
@@ -195,6 +204,19 @@ def _stats(store: Store, given: argparse.Namespace) -> None:
         return
     for name, value in flat(loads(text)):
         print(f"{name:<24} {printable(str(value))}")
+
+
+def _copy(store: Store, given: argparse.Namespace) -> None:
+    # What a copy is worth is decided when it is complete: until then its commits need not be on the disk.
+    options: dict[str, Any] = {"durability": "normal"} if given.to.startswith("sqlite:") else {}
+    with Store(given.to, **options, **_schema(given, "to_schema")) as to:
+        text = store.copy_to_json(to)
+    if not sys.stdout.isatty():
+        print(one_line(text))
+        return
+    for name, value in flat(loads(text)):
+        print(f"{name:<24} {printable(str(value))}")
+    print("the copy was compared with the store, and is the same")
 
 
 def _check(store: Store, given: argparse.Namespace) -> None:

@@ -50,6 +50,7 @@ SIGNATURES: Final[dict[str, tuple[Any, tuple[Any, ...]]]] = {
     "taskhold_store_open": (c_int32, (_TEXT, _TEXT, _HANDLE, _OUT_HANDLE, _OUT_TEXT)),
     "taskhold_store_stats": (c_int32, _ASK),
     "taskhold_store_check": (c_int32, _ASK),
+    "taskhold_store_copy": (c_int32, (_HANDLE, _HANDLE, _TEXT, _OUT_TEXT, _OUT_TEXT)),
     "taskhold_store_close": (c_int32, (_HANDLE,)),
     # MCP tasks
     "taskhold_manager_open": (c_int32, _OPEN),

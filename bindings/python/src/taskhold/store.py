@@ -17,7 +17,7 @@ from ._json import Default, optional_payload, payload
 from ._json import options as options_text
 from ._native import lib
 from ._times import milliseconds
-from .types import Payload, StoreCheck, StoreOptions, StoreStats
+from .types import Payload, StoreCheck, StoreCopied, StoreOptions, StoreStats
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
@@ -220,6 +220,43 @@ class Store(Handle):
     async def check_json_async(self) -> str:
         """As :meth:`check_json`, on asyncio."""
         return await self._made(self.check_json)
+
+    def copy_to_json(self, to: Store) -> str:
+        """Copy all records to an empty store, as :meth:`copy_to`, and give the result as a text."""
+        return self._text(lib.taskhold_store_copy, to._token, None)
+
+    def copy_to(self, to: Store) -> StoreCopied:
+        """Copy all records to an empty store, which may be of another backend, and compare the two.
+
+        Ids, times, revisions, leases, operation ids and payloads stay the same; pins are left behind. Nothing else may
+        write to either store meanwhile. After a failure the copy is to be thrown away.
+
+        >>> with Store() as store, Store() as copy:
+        ...     _ = TaskManager(store).create_task("/mcp", {})
+        ...     store.copy_to(copy)["tasks"]
+        1
+
+        Args:
+            to: the empty store.
+
+        Raises:
+            InvalidArgumentError: ``to`` is this store itself.
+            InvalidStateError: ``store_not_empty``.
+            ConflictError: ``store_changed``: somebody wrote meanwhile.
+            CorruptError: a record cannot be read; :meth:`check` names it.
+            UnavailableError: the storage failed.
+
+        Source: ``taskhold_store_copy``.
+        """
+        return cast(StoreCopied, loads(self.copy_to_json(to)))
+
+    async def copy_to_async(self, to: Store) -> StoreCopied:
+        """As :meth:`copy_to`, on asyncio."""
+        return await self._made(lambda: self.copy_to(to))
+
+    async def copy_to_json_async(self, to: Store) -> str:
+        """As :meth:`copy_to_json`, on asyncio."""
+        return await self._made(lambda: self.copy_to_json(to))
 
 
 StoreLike: TypeAlias = Store | str | os.PathLike[str] | None

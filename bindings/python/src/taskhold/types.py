@@ -465,9 +465,17 @@ class A2AListOptions(A2AFilters, total=False):
 class StoreOptions(TypedDict, total=False):
     """Options of :class:`taskhold.Store`: those of the backend in its URL. Memory has none."""
 
+    # SQLite
     durability: Literal["full", "normal"] | None
     busy_timeout_ms: Milliseconds | None
     allow_network_file_system: bool | None
+    # PostgreSQL
+    pool_size: int | None
+    acquire_timeout_ms: Milliseconds | None
+    statement_timeout_ms: Milliseconds | None
+    schema: str | None
+    pooler_safe: bool | None
+    event_poll_ms: Milliseconds | None
 
 
 class StoreStats(TypedDict):
@@ -502,6 +510,15 @@ class StoreCheck(TypedDict):
     newestSchemaVersion: NotRequired[int]
     records: NotRequired[int]
     unreadableCount: NotRequired[int]
+
+
+class StoreCopied(TypedDict):
+    """How many records were copied, and how many events of the logs of A2A tasks."""
+
+    tasks: int
+    sessions: int
+    a2aTasks: int
+    events: int
 
 
 class Description(TypedDict):

@@ -144,6 +144,7 @@ METHODS: dict[str, Callable[[Arguments], Method]] = {
     "clock_step_wall": lambda a: ("step_wall", [a["ms"]], {}),
     "store_stats": _alone("stats"),
     "store_check": _alone("check"),
+    "store_copy": lambda a: ("copy_to", [a["to"]], keywords(a.get("options"))),
     "manager_options": _alone("options"),
     "manager_create_task": _creation,
     "manager_find_task": _of_id("find_task"),

@@ -117,9 +117,11 @@ class Player:
             except api.Inexpressible:
                 pass
         receiver = None if step.on is None else token(self.handles[step.on])
-        named = arguments.get("clock") if step.function == "store_open" else None
-        clock = None if named is None else token(self.handles[named])
-        outcome = raw.call(step.function, receiver, arguments, {"clock": clock})
+        # Handles among the arguments.
+        others = {"store_open": ["clock"], "store_copy": ["to"]}.get(step.function, [])
+        named = {name: arguments.get(name) for name in others}
+        tokens = {name: None if handle is None else token(self.handles[handle]) for name, handle in named.items()}
+        outcome = raw.call(step.function, receiver, arguments, tokens)
         if step.opens is not None and outcome.status == "ok":
             assert self.way == "raw", "what the package cannot open is refused"
             outcome.opened = Token(kind_of(step.function), outcome.opened)
@@ -164,6 +166,10 @@ class Player:
             if self.way == "asyncio":
                 return await api.ASYNC_SYSTEMS[name](receiver, **named).open()
             return api.SYSTEMS[name](receiver, **named)
+        if name == "store_copy":
+            arguments = arguments | {"to": self.handles[arguments["to"]]}
+            if not isinstance(arguments["to"], taskhold.Store):
+                raise api.Inexpressible
         method, positional, keyword = api.METHODS[name](arguments)
         if receiver is None or isinstance(receiver, Token) or kind_of_object(receiver) != kind_of(name):
             raise api.Inexpressible

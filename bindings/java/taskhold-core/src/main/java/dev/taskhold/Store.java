@@ -82,6 +82,28 @@ public final class Store implements AutoCloseable {
         return handle.someText(Library.ABI::taskhold_store_check);
     }
 
+    /**
+     * Copies all records to an empty store, which may be of another backend, and compares the two. Ids, times, revisions,
+     * leases, operation ids and payloads stay the same; pins are left behind. Nothing else may write to either store
+     * meanwhile. After a failure the copy is to be thrown away.
+     *
+     * @param to the empty store
+     * @return a JSON object of how many there are: {@code tasks}, {@code sessions}, {@code a2aTasks}, {@code events}
+     * @throws TaskholdException.InvalidArgument {@code to} is this store itself
+     * @throws TaskholdException.InvalidState {@code store_not_empty}
+     * @throws TaskholdException.Conflict {@code store_changed}: somebody wrote meanwhile
+     * @throws TaskholdException.Corrupt a record cannot be read; {@link #check} names it
+     * @throws TaskholdException.Unavailable {@code storage_unavailable}, {@code outcome_unknown}
+     */
+    public String copyTo(Store to) {
+        try {
+            return handle.someText((self, out, error) ->
+                    Library.ABI.taskhold_store_copy(self, to.handle.value(), null, out, error));
+        } finally {
+            Reference.reachabilityFence(to);
+        }
+    }
+
     /** Closes the store. What was opened over it goes on working. */
     @Override
     public void close() {
@@ -137,6 +159,73 @@ public final class Store implements AutoCloseable {
          */
         public Builder busyTimeout(Duration timeout) {
             options.number("busyTimeoutMs", Background.millis(timeout));
+            return this;
+        }
+
+        /**
+         * PostgreSQL: says how many connections calls may use, 8 unless said.
+         *
+         * @param connections how many, at most
+         * @return this builder
+         */
+        public Builder poolSize(int connections) {
+            options.number("poolSize", (long) connections);
+            return this;
+        }
+
+        /**
+         * PostgreSQL: says how long a call waits for one of these connections, 5 seconds unless said.
+         *
+         * @param timeout the time, in whole milliseconds
+         * @return this builder
+         */
+        public Builder acquireTimeout(Duration timeout) {
+            options.number("acquireTimeoutMs", Background.millis(timeout));
+            return this;
+        }
+
+        /**
+         * PostgreSQL: says how long a statement may take, 5 seconds unless said.
+         *
+         * @param timeout the time, in whole milliseconds
+         * @return this builder
+         */
+        public Builder statementTimeout(Duration timeout) {
+            options.number("statementTimeoutMs", Background.millis(timeout));
+            return this;
+        }
+
+        /**
+         * PostgreSQL: says in which schema the tables are, {@code "public"} unless said.
+         *
+         * @param schema its name; null is the default
+         * @return this builder
+         */
+        public Builder schema(@Nullable String schema) {
+            options.text("schema", schema);
+            return this;
+        }
+
+        /**
+         * PostgreSQL: says whether there is a pooler in transaction mode before the server, which there is not unless said.
+         *
+         * @param safe whether there is
+         * @return this builder
+         */
+        public Builder poolerSafe(boolean safe) {
+            options.bool("poolerSafe", safe);
+            return this;
+        }
+
+        /**
+         * PostgreSQL: says how often to look for what others changed where nothing tells of it, every 100 milliseconds
+         * unless said.
+         *
+         * @param period the time between, in whole milliseconds
+         * @return this builder
+         */
+        public Builder eventPoll(Duration period) {
+            options.number("eventPollMs", Background.millis(period));
             return this;
         }
 

@@ -67,6 +67,14 @@ final class VectorCalls {
             case "store_open" -> Output.opened(
                     Store.open(a.optional("url"), a.optional("options"), (ManualClock) a.handle("clock")));
             case "store_check" -> Output.text(Objects.requireNonNull(store).check());
+            case "store_copy" -> {
+                if (a.optional("options") != null) {
+                    // There are no options yet, so that no method takes any.
+                    TaskholdException refusal = TaskholdException.made(Status.INVALID_ARGUMENT, "unknown_key", "unknown");
+                    throw TaskholdException.about("quick", refusal);
+                }
+                yield Output.text(Objects.requireNonNull(store).copyTo((Store) Objects.requireNonNull(a.handle("to"))));
+            }
             case "store_stats" -> Output.text(Objects.requireNonNull(store).stats());
             default -> throw unknown(call);
         };

@@ -95,6 +95,11 @@ public interface Abi {
     int taskhold_store_check(long store, long[] outJson, long[] outError);
 
     /**
+     * Copies all records of a store into an empty one.
+     */
+    int taskhold_store_copy(long store, long to, byte @Nullable [] options, long[] outJson, long[] outError);
+
+    /**
      * Closes a store.
      */
     int taskhold_store_close(long store);

@@ -30,6 +30,7 @@ final class FfmAbi implements Abi {
     private static final MethodHandle STORE_OPEN = bind("taskhold_store_open");
     private static final MethodHandle STORE_STATS = bind("taskhold_store_stats");
     private static final MethodHandle STORE_CHECK = bind("taskhold_store_check");
+    private static final MethodHandle STORE_COPY = bind("taskhold_store_copy");
     private static final MethodHandle STORE_CLOSE = bind("taskhold_store_close");
     private static final MethodHandle MANAGER_OPEN = bind("taskhold_manager_open");
     private static final MethodHandle MANAGER_OPTIONS = bind("taskhold_manager_options");
@@ -199,6 +200,18 @@ final class FfmAbi implements Abi {
     @Override
     public int taskhold_store_check(long store, long[] outJson, long[] outError) {
         return call(STORE_CHECK, store, texts(), outJson, outError);
+    }
+
+    @Override
+    public int taskhold_store_copy(
+            long store, long to, byte @Nullable [] options, long[] outJson, long[] outError) {
+        try (Frame frame = new Frame()) {
+            int status = (int) STORE_COPY.invokeExact(
+                    store, to, frame.in(options), frame.out(outJson), frame.out(outError));
+            return frame.returned(status);
+        } catch (Throwable failure) {
+            throw unexpected(failure);
+        }
     }
 
     @Override

@@ -58,6 +58,10 @@ final class JnaAbi implements Abi {
     public native int taskhold_store_check(long store, long[] outJson, long[] outError);
 
     @Override
+    public native int taskhold_store_copy(
+            long store, long to, byte @Nullable [] options, long[] outJson, long[] outError);
+
+    @Override
     public native int taskhold_store_close(long store);
 
     @Override
