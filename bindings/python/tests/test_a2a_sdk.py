@@ -479,7 +479,7 @@ def test_owners_do_not_meet(where: str) -> None:
     play(check())
 
 
-@pytest.mark.parametrize("name", ["a" * 1024, "a" * 1025, "ü" * 600, "\0", "\ud800", " ", "\n"])
+@pytest.mark.parametrize("name", ["a" * 1024, "a" * 1025, "ü" * 600, "sha256:x", "\0", "\ud800", " ", "\n"])
 def test_every_name_is_an_owner(name: str) -> None:
     async def check() -> None:
         async with TaskStore() as store:
@@ -487,6 +487,9 @@ def test_every_name_is_an_owner(name: str) -> None:
             assert await store.get("t", context_of(name)) == task()
             assert await store.get("t", context_of(name + "x")) is None
             assert await store.get("t", NOBODY) is None
+            # Nobody gets at it by the name that stands for it in the store.
+            ((owner, *_),) = [one.values() for one in (await store.provider.list_tasks(None, any_owner=True))["tasks"]]
+            assert (await store.get("t", context_of(str(owner))) is None) == (owner != name)
 
     play(check())
 

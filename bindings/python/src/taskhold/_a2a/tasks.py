@@ -24,6 +24,9 @@ logger = logging.getLogger("taskhold")
 # The library's limit of an owner.
 _LONGEST_OWNER = 1024
 
+# Names that do not fit are kept as their digest, behind this.
+_DIGEST = "sha256:"
+
 # More than any task has: the protocol's own default is all of them.
 _ALL_MESSAGES = 2**31 - 1
 
@@ -53,11 +56,12 @@ class Tasks:
         """Whose tasks a caller may see. The SDK's name of nobody is the empty one."""
         name = self.owner_resolver(context)
         try:
-            fits = len(text(name)) <= _LONGEST_OWNER
+            # A name that looks like a digest could be somebody else's.
+            fits = len(text(name)) <= _LONGEST_OWNER and not name.startswith(_DIGEST)
         except InvalidArgumentError:
             fits = False
         if not fits:
-            return "sha256:" + hashlib.sha256(name.encode(errors="surrogatepass")).hexdigest()
+            return _DIGEST + hashlib.sha256(name.encode(errors="surrogatepass")).hexdigest()
         return name or None
 
     async def initialize(self) -> None:
