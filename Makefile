@@ -56,7 +56,7 @@ help:
 	@echo 'make test-python  the Python ones alone'
 	@echo 'make test-java    the Java ones alone'
 	@echo 'make test-node    the Node ones alone, under two versions of Node'
-	@echo 'make conformance  the protocol'"'"'s conformance suite against the Python servers of examples/python'
+	@echo 'make conformance  the protocol'"'"'s conformance suite against the servers of examples/python and examples/node'
 	@echo 'make lib          $(LIB)/libtaskhold.so and libtaskhold.a; everything else takes them from there'
 	@echo 'make install      header, libraries, pkg-config file and CMake package: PREFIX=/usr/local LIBDIR=lib DESTDIR='
 	@echo 'make uninstall    takes them away again'
@@ -156,6 +156,13 @@ $(FASTMCP_BEFORE)/tools: bindings/python/requirements-fastmcp-before.txt
 	@$(FASTMCP_BEFORE)/bin/pip install --quiet --disable-pip-version-check -r $<
 	@touch $@
 
+NODE := bindings/node
+NODE_MODULES := $(NODE)/node_modules
+NODE_EXAMPLES := examples/node/node_modules
+NODE_TESTS := --test --test-timeout=120000 --test-reporter=./.tests/reporter.js
+# Those that compile programs run these under both versions themselves.
+NODE_EVERYWHERE = $$(ls .tests/*.test.js | grep -v -e packaging -e readme)
+
 SUITE := build/conformance
 
 # npm brings the suite and the Node that it needs.
@@ -168,10 +175,10 @@ $(SUITE)/installed: bindings/python/conformance/package.json
 	@touch $@
 
 # WRITE=--write writes docs/conformance.md anew.
-conformance: lib $(VENV)/tools $(FASTMCP_BEFORE)/tools $(SUITE)/installed
-	@echo 'Testing: the conformance suite against examples/python'
+conformance: lib $(VENV)/tools $(FASTMCP_BEFORE)/tools $(SUITE)/installed $(NODE)/dist/index.js $(NODE_EXAMPLES)/installed
+	@echo 'Testing: the conformance suite against examples/python and examples/node'
 	@$(VENV)/bin/python bindings/python/conformance/run.py $(SUITE) \
-		--fastmcp $(CURDIR)/$(FASTMCP_BEFORE)/bin/python $(WRITE)
+		--fastmcp $(CURDIR)/$(FASTMCP_BEFORE)/bin/python --node $(CURDIR)/$(NODE_MODULES)/node22/bin/node $(WRITE)
 
 # Maven calls `make lib` by itself; a Java user needs no more than the command here. It uses a JDK 22 or later, if it
 # finds one, for the half of the binding that needs it.
@@ -190,10 +197,6 @@ demo-java: lib
 	@java --enable-native-access=ALL-UNNAMED -cp '$(DEMO)/java/classes:$(DEMO)/java/libraries/*' Conversation
 	@java --enable-native-access=ALL-UNNAMED -cp '$(DEMO)/java/classes:$(DEMO)/java/libraries/*' Reports
 
-NODE := bindings/node
-NODE_MODULES := $(NODE)/node_modules
-NODE_TESTS := --test --test-timeout=120000 --test-reporter=./.tests/reporter.js
-
 # npm brings the versions of Node that the tests run under; the machine's own only runs npm.
 $(NODE_MODULES)/installed: $(NODE)/package-lock.json
 	@scripts/require.sh node npm
@@ -204,17 +207,24 @@ $(NODE_MODULES)/installed: $(NODE)/package-lock.json
 $(NODE)/dist/index.js: $(NODE_MODULES)/installed $(NODE)/build.mjs $(wildcard $(NODE)/src/*.ts $(NODE)/src/*/*.ts)
 	@cd $(NODE) && node_modules/node22/bin/node build.mjs
 
+# What the examples import beside the package, which is linked there.
+$(NODE_EXAMPLES)/installed: examples/node/package-lock.json
+	@scripts/require.sh node npm
+	@echo 'Installing the SDK into $(NODE_EXAMPLES)'
+	@npm ci --prefix examples/node --silent --no-audit --no-fund
+	@touch $@
+
 test-node: lib $(NODE)/dist/index.js
 	@echo 'Testing: Node'
 	@cd $(NODE) && node_modules/node22/bin/node node_modules/typescript/bin/tsc -p tests
-	@cd $(NODE) && for version in 20 22; do \
-		node_modules/node$$version/bin/node $(NODE_TESTS) .tests/*.test.js || exit 1; done
+	@cd $(NODE) && node_modules/node22/bin/node $(NODE_TESTS) .tests/*.test.js
+	@cd $(NODE) && node_modules/node20/bin/node $(NODE_TESTS) $(NODE_EVERYWHERE)
 
 bench-java: lib
 	@scripts/require.sh mvn javac
 	@bindings/java/taskhold-bench/run
 
-lint: $(VENV)/tools $(NODE_MODULES)/installed
+lint: $(VENV)/tools $(NODE)/dist/index.js $(NODE_EXAMPLES)/installed
 	@scripts/require.sh gcc g++ cc-headers
 	@echo 'Checking: rustfmt'
 	@$(CARGO) fmt --check
@@ -235,8 +245,9 @@ lint: $(VENV)/tools $(NODE_MODULES)/installed
 	@cd bindings/python && $(CURDIR)/$(VENV)/bin/ruff check --quiet . ../../examples/python
 	@cd bindings/python && $(CURDIR)/$(VENV)/bin/mypy --no-error-summary
 	@echo 'Checking: biome and tsc --strict'
-	@cd $(NODE) && node_modules/node22/bin/node node_modules/@biomejs/biome/bin/biome ci --log-level=warn .
-	@cd $(NODE) && node_modules/node22/bin/node node_modules/typescript/bin/tsc --noEmit -p .
+	@cd $(NODE) && node_modules/node22/bin/node node_modules/@biomejs/biome/bin/biome ci --log-level=warn . ../../examples/node
+	@for project in $(NODE) examples/node; do \
+		$(NODE_MODULES)/node22/bin/node $(NODE_MODULES)/typescript/bin/tsc --noEmit -p $$project || exit 1; done
 	@echo 'No complaints.'
 
 setup:
@@ -303,4 +314,4 @@ bench-peers: lib
 
 clean:
 	@$(CARGO) clean --quiet
-	@rm -rf build $(NODE)/dist $(NODE)/natives $(NODE)/.tests $(NODE_MODULES)
+	@rm -rf build $(NODE)/dist $(NODE)/natives $(NODE)/.tests $(NODE_MODULES) $(NODE_EXAMPLES)

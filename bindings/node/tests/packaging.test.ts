@@ -18,9 +18,10 @@ interface Packed {
   files: { path: string; size: number }[];
 }
 
-function node(cwd: string, ...args: string[]): string {
+/** Runs a program as a user's machine would, where nothing names the library. */
+function run(program: string, cwd: string, ...args: string[]): string {
   const { TASKHOLD_LIBRARY: _, ...env } = process.env;
-  return execFileSync(process.execPath, args, { cwd, env, encoding: 'utf8' });
+  return execFileSync(program, args, { cwd, env, encoding: 'utf8' });
 }
 
 test('the package has what it needs, and programs import and require each entry', t => {
@@ -72,9 +73,12 @@ test('the package has what it needs, and programs import and require each entry'
   };
   writeFileSync(path.join(place, 'tsconfig.json'), JSON.stringify({ compilerOptions, files: consumers }));
   writeFileSync(path.join(place, 'package.json'), '{}');
-  node(place, path.join(HERE, 'node_modules/typescript/bin/tsc'), '-p', place);
-  for (const name of consumers) {
-    const ran = node(place, path.join(place, name.replace(/ts$/, 'js')));
-    assert.equal(ran, `${path.parse(name).name}\n`);
+  run(process.execPath, place, path.join(HERE, 'node_modules/typescript/bin/tsc'), '-p', place);
+  for (const version of ['node20', 'node22']) {
+    for (const name of consumers) {
+      const program = path.join(place, name.replace(/ts$/, 'js'));
+      const ran = run(path.join(HERE, 'node_modules', version, 'bin/node'), place, program);
+      assert.equal(ran, `${path.parse(name).name}\n`);
+    }
   }
 });

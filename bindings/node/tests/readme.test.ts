@@ -30,7 +30,10 @@ test('the programs of the documents compile and run', t => {
   writeFileSync(path.join(PLACE, 'tsconfig.json'), JSON.stringify({ ...options, include: ['*.mts'], exclude: [] }));
   const tsc = path.join(HERE, 'node_modules/typescript/bin/tsc');
   execFileSync(process.execPath, [tsc, '-p', PLACE], { stdio: 'inherit' });
-  for (const name of programs) {
-    execFileSync(process.execPath, [path.join(PLACE, name.replace(/ts$/, 'js'))], { cwd: PLACE, timeout: 30_000 });
+  for (const version of ['node20', 'node22']) {
+    const node = path.join(HERE, 'node_modules', version, 'bin/node');
+    for (const name of programs) {
+      execFileSync(node, [path.join(PLACE, name.replace(/ts$/, 'js'))], { cwd: PLACE, timeout: 30_000 });
+    }
   }
 });

@@ -1,9 +1,10 @@
 """Runs the protocol's conformance suite against the example servers, and writes docs/conformance.md.
 
-    python run.py SUITE [--fastmcp PYTHON] [--write]
+    python run.py SUITE [--fastmcp PYTHON] [--node NODE] [--write]
 
 SUITE is the folder where npm installed the suite and Node. PYTHON is an interpreter with another version of FastMCP, to
-run that as well. Fails when a check fails or warns, or when docs/conformance.md is not what came out.
+run that as well; NODE is one that runs TypeScript, to run the server of examples/node. Fails when a check fails or
+warns, or when docs/conformance.md is not what came out.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
@@ -42,9 +44,10 @@ ALONE = "server-stateless"
 TEXT = """# Conformance
 
 What `make conformance` saw: `@modelcontextprotocol/conformance` {suite} against the servers of
-[examples/python](../examples/python), each check of its scenarios for tasks, and `server-stateless` with the extension
-and without. The suite itself skips `tasks-status-notifications`; what it does not look at is tested by
-`bindings/python/tests/checks.py`. FastMCP does not serve `subscriptions/listen`: the checks of it are skipped there.
+[examples/python](../examples/python) and [examples/node](../examples/node), each check of its scenarios for tasks, and
+`server-stateless` with the extension and without. The suite itself skips `tasks-status-notifications`; what it does not
+look at is tested by `bindings/python/tests/checks.py` and `bindings/node/tests/mcp.test.ts`. FastMCP does not serve
+`subscriptions/listen`: the checks of it are skipped there.
 
 | server | answers | scenario | passed | failed | warnings | skipped |
 |---|---|---|---|---|---|---|
@@ -53,11 +56,26 @@ and without. The suite itself skips `tasks-status-notifications`; what it does n
 
 
 class Server(NamedTuple):
-    """A server to test: what it is called, its kind, and the interpreter that has its SDK."""
+    """A server to test: what it is called, and the command that starts it on a port over a store."""
 
     name: str
-    kind: str
-    python: str
+    command: Callable[[int, str], list[str | Path]]
+
+
+def python_server(name: str, kind: str, python: str) -> Server:
+    """A server on one of the Python SDKs, with the interpreter that has it."""
+    return Server(name, lambda port, store: [python, HERE / "diagnostics.py", kind, str(port), store])
+
+
+def node_server(node: str) -> Server:
+    """The server on the official TypeScript SDK."""
+    program = ROOT / "bindings/node/conformance/diagnostics.ts"
+    package = ROOT / "examples/node/node_modules/@modelcontextprotocol/server/package.json"
+    version = json.loads(package.read_text())["version"]
+    return Server(
+        f"TypeScript SDK {version}",
+        lambda port, store: [node, program, "--port", str(port), "--store", store],
+    )
 
 
 class Row(NamedTuple):
@@ -110,14 +128,7 @@ def play_all(suite: Path, server: Server, answers: str, with_tasks: bool) -> lis
     port = free_port()
     with tempfile.TemporaryDirectory() as folder:
         options = [*(["--json"] if answers == "JSON" else []), *([] if with_tasks else ["--without-tasks"])]
-        command: list[str | Path] = [
-            server.python,
-            HERE / "diagnostics.py",
-            server.kind,
-            str(port),
-            f"sqlite:{folder}/tasks.db",
-            *options,
-        ]
+        command = [*server.command(port, f"sqlite:{folder}/tasks.db"), *options]
         log = Path(folder) / "log"
         with log.open("wb") as output:
             environment = {**os.environ, "PYTHONPATH": str(ROOT / "bindings/python/src")}
@@ -158,11 +169,14 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("suite", type=Path)
     parser.add_argument("--fastmcp", metavar="PYTHON", action="append", default=[])
+    parser.add_argument("--node", metavar="NODE")
     parser.add_argument("--write", action="store_true", help="write the document instead of comparing it")
     arguments = parser.parse_args()
-    servers = [Server(f"official SDK {version(sys.executable, 'mcp')}", "official", sys.executable)]
+    servers = [python_server(f"official SDK {version(sys.executable, 'mcp')}", "official", sys.executable)]
     for python in [sys.executable, *arguments.fastmcp]:
-        servers.append(Server(f"FastMCP {version(python, 'fastmcp')}", "fastmcp", python))
+        servers.append(python_server(f"FastMCP {version(python, 'fastmcp')}", "fastmcp", python))
+    if arguments.node:
+        servers.append(node_server(arguments.node))
     rows: list[Row] = []
     for server in servers:
         for answers in ("SSE", "JSON"):
