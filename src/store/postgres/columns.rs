@@ -38,6 +38,11 @@ pub(super) struct Statements {
     pub(super) ids: String,
     /// How many slots are taken.
     pub(super) count_slots: String,
+    /// The same, and how many of them by rows that have expired, counted up to `$3`: in one snapshot, since these may
+    /// just go.
+    pub(super) count_expired: String,
+    /// Whether there is a row with the id `$2`, or of the operation `$3`.
+    pub(super) is_taken: String,
     /// How many rows of the partition `$3` take a slot, or, without that parameter, of the anonymous one.
     pub(super) count_in_partition: [String; 2],
     /// Sequence number, revision and id of the rows with the ids `$2`.
@@ -96,6 +101,19 @@ impl Statements {
             ),
             ids: format!("SELECT t.id FROM @{table} t WHERE t.name = $1 AND t.id > $2 ORDER BY t.id LIMIT $3"),
             count_slots: "SELECT coalesce(sum(used), 0)::bigint FROM @slots WHERE name = $1".to_owned(),
+            count_expired: format!(
+                "SELECT coalesce((SELECT sum(used) FROM @slots WHERE name = $1), 0)::bigint, (SELECT count(*) FROM \
+                 (SELECT 1 FROM @{table} t WHERE t.name = $1 AND t.expires_at <= {} AND {takes_slot} LIMIT $3) e)",
+                now!()
+            ),
+            is_taken: format!(
+                "SELECT 1::bigint FROM @{table} WHERE name = $1 AND id = $2{}",
+                if R::HAS_OPERATIONS {
+                    " UNION ALL SELECT 1::bigint FROM @work WHERE name = $1 AND operation_key = $3"
+                } else {
+                    ""
+                }
+            ),
             count_in_partition: ["= $3", "IS NULL"].map(|partition| {
                 format!(
                     "SELECT count(*) FROM @{table} t WHERE t.name = $1 AND t.authorization_partition {partition} \

@@ -51,6 +51,14 @@ pub(super) trait PgRow: Row {
     /// What is locked before expired rows are: a `WITH` before the statement, and a condition.
     const LOCK_EXPIRED: (&'static str, &'static str) = ("", "");
 
+    /// Whether rows may belong to an operation.
+    const HAS_OPERATIONS: bool = false;
+
+    /// The key of its operation, if it has one.
+    fn operation(&self) -> Option<[u8; 32]> {
+        None
+    }
+
     /// Statements beside those that every kind has.
     fn variants() -> Vec<String> {
         Vec::new()

@@ -297,14 +297,20 @@ impl<R: PgRow> PgTable<R> {
                 };
                 let count = transaction.query(sql, values)?.first().map_or(0, |row| row.integer(0));
                 if count >= signed(limit) {
-                    return Ok(Inserted::Full(limits.partition_reached()));
+                    return self.full(transaction, new, limits.partition_reached());
                 }
             }
             if let (Some(total), None) = (limits.total, far_limit) {
                 transaction.defer(LOCK_LIMIT, values![total_key]);
                 let rows = transaction.query(&self.statements.count_slots, values![self.name])?;
-                if rows.first().map_or(0, |row| row.integer(0)) >= signed(total) {
-                    return Ok(Inserted::Full(limits.total_reached()));
+                let beyond = rows.first().map_or(0, |row| row.integer(0)).saturating_sub(signed(total)) + 1;
+                if beyond > 0 {
+                    // Those that have expired do not count, whether they are removed or not.
+                    let values = values![self.name, self.shared.manual_ms(), beyond];
+                    let expired = transaction.query(&self.statements.count_expired, values)?;
+                    if expired.first().is_none_or(|row| row.integer(0) - row.integer(1) >= signed(total)) {
+                        return self.full(transaction, new, limits.total_reached());
+                    }
                 }
             } else if limits.total.is_some() {
                 transaction.defer(SHARE_LIMIT, values![total_key]);
@@ -321,6 +327,19 @@ impl<R: PgRow> PgTable<R> {
             }
         })?;
         Ok(done)
+    }
+
+    /// A limit is reached, unless another has made the very row meanwhile: that goes before.
+    fn full<'t>(
+        &'t self,
+        transaction: &mut Transaction<'t>,
+        new: &R,
+        error: Error,
+    ) -> std::result::Result<Inserted, Failure> {
+        let operation = new.operation();
+        let values = values![self.name, new.id(), operation.as_ref().map(<[u8; 32]>::as_slice)];
+        let is_taken = !transaction.query(&self.statements.is_taken, values)?.is_empty();
+        Ok(if is_taken { Inserted::Taken } else { Inserted::Full(error) })
     }
 
     /// The lock of the limit of the total.

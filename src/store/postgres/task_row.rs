@@ -149,6 +149,14 @@ impl PgRow for TaskRow {
         "AND (t.work IS NULL OR t.sequence IN (SELECT task FROM w))",
     );
 
+    const HAS_OPERATIONS: bool = true;
+
+    fn operation(&self) -> Option<[u8; 32]> {
+        let id = self.work.as_ref()?.order.operation_id.as_deref()?;
+        let (endpoint, partition) = (self.texts.endpoint(), self.texts.partition());
+        Some(operation_key(&Operation { endpoint: &endpoint, partition: partition.as_deref(), id }))
+    }
+
     fn variants() -> Vec<String> {
         variants()
     }
@@ -176,10 +184,7 @@ impl PgRow for TaskRow {
         bind(self, &mut values, true, ticks);
         let Some(work) = &self.work else { return Write { sql: &statements.insert, values } };
         let order = &work.order;
-        let key = order.operation_id.as_deref().map(|id| {
-            let (endpoint, partition) = (self.texts.endpoint(), self.texts.partition());
-            operation_key(&Operation { endpoint: &endpoint, partition: partition.as_deref(), id })
-        });
+        let key = self.operation();
         values.push(order.queue.as_deref().into());
         values.push(order.is_fenced.into());
         values.push(order.operation_id.as_deref().into());
