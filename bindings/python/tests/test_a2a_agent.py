@@ -52,7 +52,7 @@ pytestmark = pytest.mark.skipif("sqlite" not in taskhold.describe()["backends"],
 
 
 def play(coroutine: Coroutine[Any, Any, None]) -> None:
-    asyncio.run(asyncio.wait_for(coroutine, 120))
+    asyncio.run(asyncio.wait_for(coroutine, 300))
 
 
 def pages(task: Task) -> list[str]:
@@ -179,7 +179,7 @@ def test_a_task_outlives_the_process_that_is_killed(tmp_path: Path) -> None:
             assert list(listed.tasks) == [task]
 
     with agent(store, tmp_path) as one, agent(store, tmp_path) as other:
-        task = asyncio.run(asyncio.wait_for(killed(one, other), 120))
+        task = asyncio.run(asyncio.wait_for(killed(one, other), 300))
     with agent(store, tmp_path) as one:
         play(restarted(one, task))
 
@@ -237,7 +237,7 @@ def test_the_example_serves_and_finds_its_tasks_again(tmp_path: Path) -> None:
             assert await known(at_one, task) == task
 
     with started(*command) as one:
-        task = asyncio.run(asyncio.wait_for(send(one), 60))
+        task = asyncio.run(asyncio.wait_for(send(one), 300))
     with started(*command) as one:
         play(again(one, task))
 
@@ -287,7 +287,7 @@ def test_the_guide_from_the_sdks_database_stores(tmp_path: Path) -> None:
                     break
                 assert process.poll() is None, process.communicate()[1]
                 time.sleep(0.02)
-            tasks = asyncio.run(asyncio.wait_for(served(f"http://127.0.0.1:{port}/", tasks), 60))
+            tasks = asyncio.run(asyncio.wait_for(served(f"http://127.0.0.1:{port}/", tasks), 300))
         finally:
             process.terminate()
             said = process.communicate()[1]
@@ -295,7 +295,7 @@ def test_the_guide_from_the_sdks_database_stores(tmp_path: Path) -> None:
         assert pages(tasks[0]) == ["Page 1\n", "Page 2\n"]
         if program == "before.py":
             done = subprocess.run(
-                [sys.executable, "move.py"], cwd=tmp_path, env=environment(**paths), timeout=60, check=False
+                [sys.executable, "move.py"], cwd=tmp_path, env=environment(**paths), timeout=300, check=False
             )
             assert done.returncode == 0
 

@@ -8,7 +8,7 @@ import itertools
 import json
 import random
 import threading
-from collections.abc import AsyncIterator, Awaitable, Coroutine
+from collections.abc import AsyncIterator, Awaitable, Coroutine, Iterator
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -63,12 +63,16 @@ FINAL = {
 
 
 def play(coroutine: Coroutine[Any, Any, T]) -> T:
-    return asyncio.run(asyncio.wait_for(coroutine, 120))
+    return asyncio.run(asyncio.wait_for(coroutine, 300))
 
 
 @pytest.fixture(params=["memory", pytest.param("sqlite", marks=pytest.mark.skipif(not DURABLE, reason="no SQLite"))])
-def where(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    return "memory:" if request.param == "memory" else f"sqlite:{tmp_path / 'agent.db'}"
+def where(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[taskhold.Store]:
+    """A store of each kind; how soon a disk has what was written is not what is tested here."""
+    durable = request.param == "sqlite"
+    opened = taskhold.Store(tmp_path / "agent.db", durability="normal") if durable else taskhold.Store("memory:")
+    with opened as store:
+        yield store
 
 
 def task(task_id: str = "t", state: str = "WORKING", **more: Any) -> Task:
@@ -149,7 +153,7 @@ class Anything:
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_tasks_events_and_configs_are_kept_to_the_last_bit(seed: int, where: str) -> None:
+def test_tasks_events_and_configs_are_kept_to_the_last_bit(seed: int, where: taskhold.Store) -> None:
     async def check() -> None:
         anything = Anything(seed)
         async with VersionedTaskStore(where) as store:
@@ -225,7 +229,7 @@ def test_messages_are_read_as_the_sdks_library_reads_them() -> None:
         assert messages.read_task({"id": "t", "status": {"state": state}}).status.state == TaskState.TASK_STATE_CANCELED
 
 
-def test_a_saved_task_may_be_changed_by_its_owner(where: str) -> None:
+def test_a_saved_task_may_be_changed_by_its_owner(where: taskhold.Store) -> None:
     async def check() -> None:
         async with TaskStore(where) as store:
             saved = task()
@@ -282,7 +286,7 @@ async def walk(store: Any, request: ListTasksRequest, context: Any) -> list[List
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_the_same_calls_give_the_same_as_in_the_sdks_memory(seed: int, where: str) -> None:
+def test_the_same_calls_give_the_same_as_in_the_sdks_memory(seed: int, where: taskhold.Store) -> None:
     async def check() -> None:
         chance = random.Random(seed)
         theirs = InMemoryTaskStore()
@@ -314,7 +318,7 @@ def test_the_same_calls_give_the_same_as_in_the_sdks_memory(seed: int, where: st
     play(check())
 
 
-def test_a_request_handler_gives_the_same_pages_and_tasks(where: str) -> None:
+def test_a_request_handler_gives_the_same_pages_and_tasks(where: taskhold.Store) -> None:
     """Artifacts and history are cut by the SDK's handler for its own store, and by the library for ours."""
 
     async def check() -> None:
@@ -341,7 +345,7 @@ def test_a_request_handler_gives_the_same_pages_and_tasks(where: str) -> None:
     play(check())
 
 
-def test_pages_stay_good_while_tasks_change(where: str) -> None:
+def test_pages_stay_good_while_tasks_change(where: taskhold.Store) -> None:
     """As the SDK's: a token is a place, so that a task on it may be saved again or deleted."""
 
     async def check() -> None:
@@ -360,7 +364,7 @@ def test_pages_stay_good_while_tasks_change(where: str) -> None:
     play(check())
 
 
-def test_the_total_may_be_that_of_an_earlier_page(where: str) -> None:
+def test_the_total_may_be_that_of_an_earlier_page(where: taskhold.Store) -> None:
     """The SDK's stores count anew for each page."""
 
     async def check() -> None:
@@ -376,7 +380,7 @@ def test_the_total_may_be_that_of_an_earlier_page(where: str) -> None:
     play(check())
 
 
-def test_tokens_of_other_listings_and_none_at_all_are_refused(where: str) -> None:
+def test_tokens_of_other_listings_and_none_at_all_are_refused(where: taskhold.Store) -> None:
     """The SDK's stores take a token for any listing; ours says that it belongs to another one."""
 
     async def check() -> None:
@@ -403,7 +407,7 @@ def test_tokens_of_other_listings_and_none_at_all_are_refused(where: str) -> Non
     play(check())
 
 
-def test_a_time_finer_than_a_millisecond_lists_from_its_millisecond_on(where: str) -> None:
+def test_a_time_finer_than_a_millisecond_lists_from_its_millisecond_on(where: taskhold.Store) -> None:
     """The SDK's store compares nanoseconds: it would not list the first of these."""
 
     async def check() -> None:
@@ -417,7 +421,7 @@ def test_a_time_finer_than_a_millisecond_lists_from_its_millisecond_on(where: st
     play(check())
 
 
-def test_artifacts_are_listed_when_they_are_asked_for(where: str) -> None:
+def test_artifacts_are_listed_when_they_are_asked_for(where: taskhold.Store) -> None:
     """The SDK's stores give them always, and its handler takes them away again."""
 
     async def check() -> None:
@@ -451,7 +455,7 @@ def test_what_cannot_be_read_is_left_out_of_pages_and_named_in_the_log(caplog: p
 # Whose it is
 
 
-def test_owners_do_not_meet(where: str) -> None:
+def test_owners_do_not_meet(where: taskhold.Store) -> None:
     async def check() -> None:
         async with VersionedTaskStore(where) as store:
             plain, configs = TaskStore(store), PushNotificationConfigStore(store)
@@ -526,7 +530,7 @@ BAD_IDS = ["", " ", "a\nb", "a\0b", "x" * 1025]
 
 
 @pytest.mark.parametrize("bad", BAD_IDS)
-def test_an_id_that_no_task_can_have_is_an_unknown_one(bad: str, where: str) -> None:
+def test_an_id_that_no_task_can_have_is_an_unknown_one(bad: str, where: taskhold.Store) -> None:
     """Whatever a client sends as an id; the SDK's memory takes it for the id of a task as well."""
 
     async def check() -> None:
@@ -577,8 +581,8 @@ async def outcome(saving: Awaitable[TaskVersion]) -> Any:
 
 
 @contextlib.asynccontextmanager
-async def database(path: Path) -> AsyncIterator[tuple[VersionedDatabaseTaskStore, DatabaseTaskEventStream]]:
-    engine = create_async_engine(f"sqlite+aiosqlite:///{path}")
+async def database() -> AsyncIterator[tuple[VersionedDatabaseTaskStore, DatabaseTaskEventStream]]:
+    engine = create_async_engine("sqlite+aiosqlite:///:memory:")
     try:
         store = VersionedDatabaseTaskStore(engine)
         await store.initialize()
@@ -588,11 +592,11 @@ async def database(path: Path) -> AsyncIterator[tuple[VersionedDatabaseTaskStore
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_saves_win_and_lose_as_in_the_sdks_database(seed: int, where: str, tmp_path: Path) -> None:
+def test_saves_win_and_lose_as_in_the_sdks_database(seed: int, where: taskhold.Store) -> None:
     async def check() -> None:
         chance = random.Random(seed)
         states = [*STATES, TaskState.TASK_STATE_CANCELED, TaskState.TASK_STATE_COMPLETED]
-        async with VersionedTaskStore(where) as ours, database(tmp_path / "theirs.db") as (theirs, their_stream):
+        async with VersionedTaskStore(where) as ours, database() as (theirs, their_stream):
             for _ in range(120):
                 saved = Task(id=f"t{chance.randrange(6)}", status={"state": chance.choice(states)})
                 stored = await theirs.get(saved.id, ANN)
@@ -624,7 +628,7 @@ def test_saves_win_and_lose_as_in_the_sdks_database(seed: int, where: str, tmp_p
     play(check())
 
 
-def test_a_final_task_stays_final(where: str) -> None:
+def test_a_final_task_stays_final(where: taskhold.Store) -> None:
     """The SDK's stores take it back to any state."""
 
     async def check() -> None:
@@ -640,7 +644,7 @@ def test_a_final_task_stays_final(where: str) -> None:
     play(check())
 
 
-def test_of_racing_writers_one_wins(where: str) -> None:
+def test_of_racing_writers_one_wins(where: taskhold.Store) -> None:
     async def check() -> None:
         async with VersionedTaskStore(where) as store:
             version = await store.save(task(), prev_version=MISSING, context=ANN)
@@ -674,7 +678,7 @@ async def saved(store: VersionedTaskStore, *numbers: int) -> None:
         await store.save(task(), event=update(number), prev_version=TaskVersion(number), context=ANN)
 
 
-def test_subscribers_get_what_comes_after_their_version(where: str) -> None:
+def test_subscribers_get_what_comes_after_their_version(where: taskhold.Store) -> None:
     async def check() -> None:
         async with VersionedTaskStore(where) as store:
             stream = TaskEventStream(store)
@@ -695,7 +699,7 @@ def test_subscribers_get_what_comes_after_their_version(where: str) -> None:
     play(check())
 
 
-def test_two_hundred_subscribers_take_no_threads(where: str) -> None:
+def test_two_hundred_subscribers_take_no_threads(where: taskhold.Store) -> None:
     async def check() -> None:
         async with VersionedTaskStore(where) as store:
             await saved(store, 0)
@@ -717,7 +721,7 @@ async def collect(stream: Any, count: int) -> list[VersionedEvent]:
     return [one async for one in taken(stream, count)]
 
 
-def test_a_save_without_an_event_is_passed_over(where: str) -> None:
+def test_a_save_without_an_event_is_passed_over(where: taskhold.Store) -> None:
     async def check() -> None:
         async with VersionedTaskStore(where) as store:
             waiting = asyncio.create_task(collect(TaskEventStream(store).subscribe("t", after=TaskVersion(1)), 1))
@@ -733,7 +737,7 @@ def test_a_save_without_an_event_is_passed_over(where: str) -> None:
     play(check())
 
 
-def test_a_subscription_ends_with_its_task_or_its_store(where: str) -> None:
+def test_a_subscription_ends_with_its_task_or_its_store(where: taskhold.Store) -> None:
     async def check() -> None:
         async with VersionedTaskStore(where) as store:
             stream = TaskEventStream(store)
@@ -757,7 +761,7 @@ def test_a_subscription_ends_with_its_task_or_its_store(where: str) -> None:
     play(check())
 
 
-def test_events_that_are_missing_are_an_error(where: str) -> None:
+def test_events_that_are_missing_are_an_error(where: taskhold.Store) -> None:
     async def check() -> None:
         async with VersionedTaskStore(where, maximum_events_per_task=2) as store:
             stream = TaskEventStream(store)
@@ -779,7 +783,7 @@ def test_events_that_are_missing_are_an_error(where: str) -> None:
 # Push notification configs
 
 
-def test_push_configs_are_kept_as_in_the_sdks_memory(where: str) -> None:
+def test_push_configs_are_kept_as_in_the_sdks_memory(where: taskhold.Store) -> None:
     async def check() -> None:
         chance = random.Random(3)
         theirs = InMemoryPushNotificationConfigStore()
@@ -814,7 +818,7 @@ def test_push_configs_are_kept_as_in_the_sdks_memory(where: str) -> None:
     play(check())
 
 
-def test_push_configs_go_with_their_task_and_have_a_limit(where: str) -> None:
+def test_push_configs_go_with_their_task_and_have_a_limit(where: taskhold.Store) -> None:
     async def check() -> None:
         async with TaskStore(where) as store:
             configs = PushNotificationConfigStore(store)
