@@ -196,8 +196,11 @@ export class Store extends Handle {
   }
 
   /** As {@link copyTo}; gives the text. */
-  copyToJson(to: Store): Promise<string> {
-    return this._text('store_copy', to._token, null);
+  async copyToJson(to: Store): Promise<string> {
+    const job = { name: 'store_copy', args: [this._token, to._token, null] } as const;
+    // The threads of whichever of the two may wait for a disk.
+    const threads = this._threads ?? to._threads;
+    return checked(threads === null ? library.invoke(job.name, job.args) : await threads.call(job)).text as string;
   }
 }
 
