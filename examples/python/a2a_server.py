@@ -1,6 +1,6 @@
 """An A2A agent on the official SDK that writes reports, page by page; its tasks are in an SQLite file.
 
-pip install 'taskhold[a2a]' 'a2a-sdk[http-server]'
+pip install 'taskhold[a2a]' 'a2a-sdk[http-server]' uvicorn
 python a2a_server.py [--port 8001] [--store sqlite:agent.db] [--users ann,bob]
 
 Start it twice over one file, with two ports: a client sees, streams and cancels at the one what the other does.

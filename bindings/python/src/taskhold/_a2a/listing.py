@@ -46,9 +46,11 @@ async def page(fetch: Callable[[str, int], Awaitable[Fetched]], request: ListTas
             if group and _millisecond(task) != _millisecond(group[0]):
                 found += _ordered(group, behind)
                 group = []
+                if len(found) == wanted and number == 0:
+                    following = _token(token, None)
+                    break
                 if len(found) >= wanted:
-                    at_token = len(found) == wanted and number == 0
-                    following = _token(*((token, None) if at_token else (group_token, _place(found[wanted - 1]))))
+                    following = _token(group_token, _place(found[wanted - 1]))
                     break
             if not group:
                 group_token = token
