@@ -46,7 +46,7 @@ import taskhold
 from agents import a2a_server, context_of
 from running import python
 from taskhold import AsyncStateProvider, NotFoundError, StateProvider
-from taskhold._a2a import messages
+from taskhold._a2a import messages, stream
 from taskhold.a2a import PushNotificationConfigStore, TaskEventStream, TaskStore, VersionedTaskStore
 
 T = TypeVar("T")
@@ -757,6 +757,27 @@ def test_a_subscription_ends_with_its_task_or_its_store(where: taskhold.Store) -
             await asyncio.sleep(0.01)
         with pytest.raises(RuntimeError, match="StopAsyncIteration"):
             await waiting
+
+    play(check())
+
+
+def test_a_subscription_outlives_a_storage_that_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def check() -> None:
+        async with VersionedTaskStore() as store:
+            await saved(store, 0)
+            failures = iter([taskhold.UnavailableError("busy"), None, taskhold.UnavailableError("busy")])
+            read = AsyncStateProvider.read_events
+
+            async def failing(self: Any, task_id: str, **params: Any) -> Any:
+                if (failure := next(failures, None)) is not None:
+                    raise failure
+                return await read(self, task_id, **params)
+
+            monkeypatch.setattr(AsyncStateProvider, "read_events", failing)
+            monkeypatch.setattr(stream, "_PAUSE", 0.001)
+            waiting = asyncio.create_task(collect(TaskEventStream(store).subscribe("t", after=MISSING), 2))
+            await saved(store, 1)
+            assert [one.version for one in await waiting] == [TaskVersion(1), TaskVersion(2)]
 
     play(check())
 

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import asyncio
+import logging
 from collections.abc import AsyncGenerator
 
 from a2a.server import cluster
 from a2a.server.cluster import TaskVersion, VersionedEvent
 from a2a.utils.errors import InternalError
 
-from .._errors import InvalidArgumentError, InvalidHandleError, NotFoundError
+from .._errors import InvalidArgumentError, InvalidHandleError, NotFoundError, UnavailableError
 from ..provider import AsyncStateProvider
 from .messages import read_event
 from .stores import revision
 from .tasks import Tasks
+
+logger = logging.getLogger("taskhold")
+
+# Between looks while the storage fails, in seconds.
+_PAUSE = 0.5
 
 
 class TaskEventStream(cluster.TaskEventStream):
@@ -35,30 +42,34 @@ class TaskEventStream(cluster.TaskEventStream):
     async def subscribe(self, task_id: str, *, after: TaskVersion) -> AsyncGenerator[VersionedEvent, None]:
         """Give the events of a task that came with later versions, and those to come.
 
-        It ends when the task goes, or the store is closed; for a task that is not there, at once.
+        It ends when the task goes, or the store is closed; for a task that is not there, at once. While the storage
+        fails it goes on trying.
 
         Raises:
             InternalError: events after that version are not in the log any more, by one of the store's limits or
                 because the task was deleted and made again. A new subscription begins with the task as it is.
         """
         seen = revision(after)
-        try:
-            while True:
+        while True:
+            try:
                 log = await self._provider.read_events(task_id, after_revision=seen)
-                if log["missing"]:
-                    raise InternalError("Events of the task are missing: subscribe again")
-                for entry in log["events"]:
-                    seen = entry["revision"]
-                    if (event := read_event(entry["event"])) is not None:
-                        yield VersionedEvent(event, TaskVersion(seen))
-                if not log["events"]:
+                if not log["events"] and not log["missing"]:
                     seen = log["revision"]
                     await self._provider.wait_task(task_id, seen)
-        except (NotFoundError, InvalidHandleError):
-            return
-        except InvalidArgumentError:
-            # No task can have this id.
-            return
+                    continue
+            except UnavailableError:
+                logger.exception("the events of an A2A task cannot be read")
+                await asyncio.sleep(_PAUSE)
+                continue
+            except (NotFoundError, InvalidHandleError, InvalidArgumentError):
+                # It is gone, or closed; no task has an id that is refused.
+                return
+            if log["missing"]:
+                raise InternalError("Events of the task are missing: subscribe again")
+            for entry in log["events"]:
+                seen = entry["revision"]
+                if (event := read_event(entry["event"])) is not None:
+                    yield VersionedEvent(event, TaskVersion(seen))
 
     async def destroy(self, task_id: str) -> None:
         """Do nothing: the log goes with its task, and a subscriber with its connection."""
