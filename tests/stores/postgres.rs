@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 use std::io::{BufRead as _, BufReader};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -36,6 +36,61 @@ fn server() -> &'static HashMap<String, String> {
 /// The URL of the tests' database, as its owner.
 pub fn url() -> String {
     server()["TASKHOLD_TEST_POSTGRES"].clone()
+}
+
+/// Where the tests' database is, in parts that a test changes.
+pub struct Address {
+    pub user: String,
+    /// As a URL has it.
+    pub password: String,
+    pub host: String,
+    pub port: u16,
+    pub database: String,
+    pub parameters: String,
+}
+
+impl Address {
+    /// That of the tests' database.
+    pub fn new() -> Self {
+        let url = url();
+        let rest = url.strip_prefix("postgresql://").expect("a URL");
+        let (login, rest) = rest.split_once('@').expect("a login");
+        let (host, rest) = rest.split_once(':').expect("a port");
+        let (port, rest) = rest.split_once('/').expect("a path");
+        let (database, parameters) = rest.split_once('?').expect("parameters");
+        let (user, password) = login.split_once(':').expect("a password");
+        Self {
+            user: user.to_owned(),
+            password: password.to_owned(),
+            host: host.to_owned(),
+            port: port.parse().expect("a port"),
+            database: database.to_owned(),
+            parameters: parameters.to_owned(),
+        }
+    }
+
+    pub fn url(&self) -> String {
+        let Self { user, password, host, port, database, parameters } = self;
+        format!("postgresql://{user}:{password}@{host}:{port}/{database}?{parameters}")
+    }
+}
+
+/// The certificate that the server's own is signed with.
+pub fn certificate() -> String {
+    server()["TASKHOLD_TEST_POSTGRES_CA"].clone()
+}
+
+/// Calls `pg_ctl` for the server: `["restart", "-m", "immediate"]`.
+pub fn control(words: &[&str]) {
+    let mut command = server()["TASKHOLD_TEST_POSTGRES_CTL"].split(' ');
+    let done = Command::new(command.next().expect("a program"))
+        .args(command)
+        .args(words)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .status()
+        .expect("pg_ctl runs");
+    assert!(done.success(), "pg_ctl {words:?}");
 }
 
 /// Runs statements at `url` and gives the rows' text, or what the server or `psql` complained of.
@@ -94,5 +149,34 @@ pub fn drop_schema(name: &str) {
         if try_sql_at(&url(), &format!("DROP SCHEMA IF EXISTS \"{name}\" CASCADE")).is_ok() {
             return;
         }
+    }
+}
+
+/// PgBouncer before the tests' server, until it is dropped.
+pub struct Pooler {
+    script: Child,
+    pub url: String,
+}
+
+impl Pooler {
+    pub fn start() -> Self {
+        let mut script = Command::new(concat!(env!("CARGO_MANIFEST_DIR"), "/scripts/pgbouncer.sh"))
+            .args(["sh", "-c", "echo \"$TASKHOLD_TEST_POSTGRES\"; exec cat"])
+            .env("TASKHOLD_TEST_POSTGRES", url())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("PgBouncer");
+        let mut url = String::new();
+        BufReader::new(script.stdout.take().expect("PgBouncer")).read_line(&mut url).expect("PgBouncer");
+        assert!(!url.is_empty(), "PgBouncer did not start");
+        Self { script, url: url.trim().to_owned() }
+    }
+}
+
+impl Drop for Pooler {
+    fn drop(&mut self) {
+        drop(self.script.stdin.take());
+        self.script.wait().expect("PgBouncer");
     }
 }

@@ -1,0 +1,10 @@
+//! What networks, servers, poolers and administrators do to a store on PostgreSQL.
+
+#[path = "../stores/mod.rs"]
+mod stores;
+
+mod access;
+mod cuts;
+mod pooler;
+mod proxy;
+mod schema;
