@@ -38,7 +38,7 @@ for try in 1 2 3 4 5 6 7 8; do
 listen_addr = 127.0.0.1
 listen_port = $port
 unix_socket_dir =
-auth_type = plain
+auth_type = scram-sha-256
 auth_file = $folder/users
 pool_mode = transaction
 default_pool_size = 4

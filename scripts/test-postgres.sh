@@ -1,7 +1,9 @@
 #!/bin/sh
 # usage: scripts/test-postgres.sh [TEST…]
+#        scripts/test-postgres.sh pooled
 # Runs the tests that hold for every store over PostgreSQL, or those that are named, on servers of their own. How
 # text is compared and sorted differs between the two servers and shows in the vectors; the other tests need one.
+# "pooled" plays the vectors through PgBouncer in transaction mode.
 set -eu
 cd "$(dirname "$0")/.."
 export TASKHOLD_TEST_STORE=postgres
@@ -9,20 +11,24 @@ export TASKHOLD_TEST_STORE=postgres
 export TASKHOLD_VECTOR_STORE_OPTIONS='{"schema": "case_{case}"}'
 
 run() {
-    collation=$1
+    server=$1
     shift
     tests=
     for name in "$@"; do
         tests="$tests --test $name"
     done
-    # shellcheck disable=SC2016 # The inner shell has the URL.
-    scripts/postgres.sh "$collation" sh -c 'TASKHOLD_VECTOR_STORE=$TASKHOLD_TEST_POSTGRES exec "$@"' sh \
+    # shellcheck disable=SC2016,SC2086 # The inner shell has the URL; one word for each.
+    $server sh -c 'TASKHOLD_VECTOR_STORE=$TASKHOLD_TEST_POSTGRES exec "$@"' sh \
         ${CARGO:-cargo} test --quiet --no-fail-fast $tests
 }
 
-if [ $# -gt 0 ]; then
-    run c "$@"
+if [ "${1:-}" = pooled ]; then
+    export TASKHOLD_VECTOR_STORE_OPTIONS='{"schema": "case_{case}", "poolerSafe": true}'
+    run 'scripts/postgres.sh c scripts/pgbouncer.sh' vectors
+elif [ $# -gt 0 ]; then
+    run 'scripts/postgres.sh c' "$@"
 else
-    run icu vectors
-    run c task_manager session_store a2a_saving a2a_listing a2a_liveness isolation vectors model races soak
+    run 'scripts/postgres.sh icu' vectors
+    run 'scripts/postgres.sh c' task_manager session_store a2a_saving a2a_listing a2a_liveness isolation vectors model \
+        races soak
 fi

@@ -5,7 +5,7 @@
 set -u
 cd "$(dirname "$0")/.."
 
-all='clients panics lengthy sqlite interleavings miri threads fuzz mutants abi dependencies'
+all='clients panics lengthy sqlite postgres interleavings miri threads fuzz mutants abi dependencies'
 logs=build/verify
 target=${CARGO_TARGET_DIR:-target}
 cargo=${CARGO:-cargo}
@@ -53,6 +53,16 @@ sqlite() {
         TASKHOLD_SOAK=${TASKHOLD_SQLITE_SOAK:-20000} scripts/test-sqlite.sh model races soak &&
         TASKHOLD_KILL_ROUNDS=${TASKHOLD_KILL_ROUNDS:-200} $cargo test --quiet --test sqlite_processes &&
         TASKHOLD_VISITS=${TASKHOLD_VISITS:-200} $cargo test --quiet --test sqlite_visitors
+}
+
+postgres() {
+    TASKHOLD_MODEL_CASES=${TASKHOLD_POSTGRES_MODEL_CASES:-200} \
+        TASKHOLD_RACE_ROUNDS=${TASKHOLD_POSTGRES_RACE_ROUNDS:-1000} \
+        TASKHOLD_SOAK=${TASKHOLD_POSTGRES_SOAK:-5000} scripts/test-postgres.sh model races soak &&
+        scripts/test-postgres.sh pooled &&
+        TASKHOLD_CUT_STEP=${TASKHOLD_CUT_STEP:-1} $cargo test --quiet --test postgres_faults cuts &&
+        TASKHOLD_OUTAGES=${TASKHOLD_OUTAGES:-20} $cargo test --quiet --test postgres_outages &&
+        TASKHOLD_KILL_ROUNDS=${TASKHOLD_POSTGRES_KILL_ROUNDS:-200} $cargo test --quiet --test postgres_processes
 }
 
 interleavings() {
@@ -118,7 +128,7 @@ gist() {
     interleavings) echo "$(grep -c '^ok' "$2") models" ;;
     miri | threads) grep -o 'With .*' "$2" | head -1 ;;
     fuzz) awk '/number_of_executed_units/ { n += $2 } END { print n " inputs" }' "$2" ;;
-    sqlite) awk '/^test result: ok/ { n += $4 } /^ok: / { rounds = $2 } END { print n " tests, " rounds " rounds of kills" }' "$2" ;;
+    sqlite | postgres) awk '/^test result: ok/ { n += $4 } /^ok: / { rounds = $2 } END { print n " tests, " rounds " rounds of kills" }' "$2" ;;
     mutants) grep 'mutants tested' "$2" | tail -1 ;;
     *) awk '/^test result: ok/ { n += $4 } END { if (n) print n " tests" }' "$2" ;;
     esac
@@ -151,8 +161,10 @@ for check in ${*:-$all}; do
     esac >>"$summary"
 done
 echo
-case " ${*:-$all} " in
-*' sqlite '*) sed -n '/^queued work in all:/,+2p' "$logs/sqlite.log" ;;
-esac
+for check in sqlite postgres; do
+    case " ${*:-$all} " in
+    *" $check "*) echo "On $check, $(sed -n '/^queued work in all:/,+2p' "$logs/$check.log")" ;;
+    esac
+done
 cat "$summary"
 exit $((failures > 0))

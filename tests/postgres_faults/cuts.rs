@@ -173,7 +173,7 @@ fn allowed(outcome: Result<bool, Error>, context: &str) -> std::ops::RangeInclus
 /// Every how manyth byte a connection breaks at.
 fn step() -> usize {
     let given = std::env::var("TASKHOLD_CUT_STEP").ok();
-    given.map_or(29, |text| text.parse().expect("TASKHOLD_CUT_STEP is a number"))
+    given.map_or(101, |text| text.parse().expect("TASKHOLD_CUT_STEP is a number"))
 }
 
 /// Lets `fault` happen at bytes `step` apart of each operation.
@@ -248,5 +248,5 @@ fn a_connection_that_falters_at_any_byte() {
 
 #[test]
 fn a_connection_that_falls_silent_at_any_byte() {
-    break_at(Fault::Hold, step() * 5, r#"{"statementTimeoutMs": 300, "acquireTimeoutMs": 10000}"#);
+    break_at(Fault::Hold, step() * 3, r#"{"statementTimeoutMs": 300, "acquireTimeoutMs": 10000}"#);
 }
