@@ -44,7 +44,7 @@ FASTMCP_BEFORE := build/python-fastmcp-before
 RUN_PYTHON := PYTHONPATH=$(CURDIR)/bindings/python/src
 
 .PHONY: help demo demo-c demo-python demo-java test test-python test-java lib install uninstall lint setup verify fuzz mutants interleavings miri abidiff deny clean
-.PHONY: conformance test-node
+.PHONY: conformance test-node demo-node bench-node bench-node-peers
 .PHONY: bench bench-python bench-java bench-peers bench-python-peers
 
 help:
@@ -52,6 +52,7 @@ help:
 	@echo 'make demo-c       play examples/c: MCP tasks, sessions, A2A tasks, a kill and a restart, workers'
 	@echo 'make demo-python  play examples/python: a task, an MCP server with its client, and a worker'
 	@echo 'make demo-java    the same kind of conversation from Java'
+	@echo 'make demo-node    a task in TypeScript, and a server on the official TypeScript SDK, which is killed and started again'
 	@echo 'make test         every test: Rust, C, C++, Python, Java, Node, documentation'
 	@echo 'make test-python  the Python ones alone'
 	@echo 'make test-java    the Java ones alone'
@@ -220,6 +221,10 @@ test-node: lib $(NODE)/dist/index.js
 	@cd $(NODE) && node_modules/node22/bin/node $(NODE_TESTS) .tests/*.test.js
 	@cd $(NODE) && node_modules/node20/bin/node $(NODE_TESTS) $(NODE_EVERYWHERE)
 
+demo-node: lib $(NODE)/dist/index.js $(NODE_EXAMPLES)/installed
+	@$(NODE_MODULES)/node22/bin/node examples/node/quickstart.ts
+	@$(NODE_MODULES)/node22/bin/node examples/node/story.ts
+
 bench-java: lib
 	@scripts/require.sh mvn javac
 	@bindings/java/taskhold-bench/run
@@ -299,6 +304,14 @@ bench-python-peers: lib $(VENV)-peers/installed
 	@echo 'Measuring: the Python package against a2a-python'
 	@$(RUN_PYTHON) $(VENV)-peers/bin/python bindings/python/benches/peers.py
 
+bench-node: lib $(NODE)/dist/index.js
+	@echo 'Measuring: the Node package against the C calls below it'
+	@$(NODE_MODULES)/node22/bin/node --expose-gc $(NODE)/benches/overhead.mjs
+
+bench-node-peers: lib $(NODE)/dist/index.js
+	@echo 'Measuring: the Node package against the MCP TypeScript SDK'
+	@$(NODE_MODULES)/node22/bin/node --expose-gc $(NODE)/benches/peers.mjs
+
 $(VENV)-peers/installed: bindings/python/benches/requirements.txt
 	@scripts/require.sh $(PYTHON) python3-venv
 	@$(PYTHON) -m venv --clear $(VENV)-peers
@@ -311,6 +324,7 @@ bench-peers: lib
 	@benches/peers/run
 	@$(MAKE) --no-print-directory bench-python-peers || \
 		echo 'Left out: a2a-python with the Python package, in memory and over files on this disk' >&2
+	@$(MAKE) --no-print-directory bench-node-peers || echo 'Left out: the MCP TypeScript SDK with the Node package' >&2
 
 clean:
 	@$(CARGO) clean --quiet

@@ -69,7 +69,7 @@ def python_server(name: str, kind: str, python: str) -> Server:
 
 def node_server(node: str) -> Server:
     """The server on the official TypeScript SDK."""
-    program = ROOT / "bindings/node/conformance/diagnostics.ts"
+    program = ROOT / "bindings/node/conformance/diagnostics.mts"
     package = ROOT / "examples/node/node_modules/@modelcontextprotocol/server/package.json"
     version = json.loads(package.read_text())["version"]
     return Server(

@@ -1,7 +1,7 @@
 /**
  * The server of examples/node with the tools by which the suite's scenario server-stateless looks into a server.
  *
- *     node diagnostics.ts, with the options of examples/node/server.ts
+ *     node diagnostics.mts, with the options of examples/node/server.ts
  */
 
 import { parseArgs } from 'node:util';
