@@ -101,7 +101,8 @@ impl StateProvider {
                 Ok(if save_options.is_replicated { Change::PutReplicated(row) } else { Change::Put(row) })
             },
         )?;
-        self.attach_push_configs(owner, save.id)?;
+        // The save is made, whatever becomes of them.
+        let _ = self.attach_push_configs(owner, save.id);
         let hub = self.table.hub();
         hub.announce(EventKind::Saved, save.id);
         if announce {
@@ -248,7 +249,7 @@ impl StateProvider {
         if let Some(config_id) = config_id {
             check_identifier(config_id, "config_id")?;
         }
-        let delete = |configs: Option<&str>| Ok(push::delete(configs, config_id));
+        let delete = |configs: Option<&str>| push::delete(configs, config_id);
         match self.change_push_configs(owner, task_id, &delete) {
             Err(error) if error.reason() == Reason::TaskNotFound => Ok(()),
             done => done,
@@ -293,7 +294,12 @@ impl StateProvider {
         let Some(waiting) = self.waiting.get(task_id, owner) else { return Ok(()) };
         let merge = |configs: Option<&str>| push::merge(configs, &waiting).map(Some);
         let attached = self.change_stored_push_configs(owner, task_id, &merge);
-        if !matches!(attached, Ok(false)) {
+        let waits_on = match &attached {
+            Ok(is_stored) => !is_stored,
+            // Those that cannot be stored now are stored with the next save.
+            Err(error) => [Reason::SystemResource, Reason::StorageUnavailable].contains(&error.reason()),
+        };
+        if !waits_on {
             self.waiting.forget(task_id, owner, &waiting);
         }
         attached.map(|_| ())

@@ -10,7 +10,7 @@ use crate::error::{Error, Reason, Result, invalid};
 use crate::json::{DEFAULT_MAXIMUM_PAYLOAD_BYTES, ObjectWriter};
 use crate::options::{MAXIMUM_DURATION_MS, Object};
 use crate::store::LogLimits;
-use crate::text::Text;
+use crate::text::{Text, to_shared};
 
 const DEFAULT_NAME: &str = "default";
 const DEFAULT_GRACE_PERIOD_MS: i64 = 15_000;
@@ -149,7 +149,7 @@ fn event(given: &Object<'_>, options: &Options) -> Result<Option<Arc<str>>> {
             .with_key("event")
             .with_limit(most));
     }
-    Ok(Some(Arc::from(event.text())))
+    to_shared(event.text()).map(Some)
 }
 
 #[cfg(test)]

@@ -16,7 +16,7 @@ use crate::json::{self, ArrayWriter, DEFAULT_MAXIMUM_PAYLOAD_BYTES, Kind, Object
 use crate::options::Object;
 use crate::sync::Mutex;
 use crate::sync::atomic::{AtomicUsize, Ordering};
-use crate::text::Text;
+use crate::text::{Text, to_shared};
 
 /// Most configs of one task.
 pub(crate) const MAXIMUM_CONFIGS: usize = 100;
@@ -50,16 +50,17 @@ fn elements(configs: Option<&str>) -> impl Iterator<Item = (String, &str)> {
     })
 }
 
-fn array(elements: &[&str]) -> Arc<str> {
+fn array(elements: &[&str]) -> Result<Arc<str>> {
     let mut text = Text::with_capacity(2 + elements.iter().map(|element| element.len() + 1).sum::<usize>());
     ArrayWriter::new(&mut text).json(elements);
-    Arc::from(text.as_str())
+    to_shared(text.check()?.as_str())
 }
 
 /// `configs` with `config` under `id`, in the place of the one that had the id, or behind the others.
 pub(crate) fn set(configs: Option<&str>, id: &str, config: &str) -> Result<Arc<str>> {
     let mut element = Text::with_capacity(32 + id.len() + config.len());
     ObjectWriter::new(&mut element).string("id", id).json("config", config);
+    let element = element.check()?;
     let known: Vec<(String, &str)> = elements(configs).collect();
     let mut all: Vec<&str> = known.iter().map(|(_, text)| *text).collect();
     if let Some(at) = known.iter().position(|(known, _)| known == id) {
@@ -73,12 +74,12 @@ pub(crate) fn set(configs: Option<&str>, id: &str, config: &str) -> Result<Arc<s
         )
         .with_limit(MAXIMUM_CONFIGS as u64));
     }
-    Ok(array(&all))
+    array(&all)
 }
 
 /// `configs` with all of `others`, each as [`set`] has it.
 pub(crate) fn merge(configs: Option<&str>, others: &str) -> Result<Arc<str>> {
-    let mut merged: Arc<str> = Arc::from(configs.unwrap_or(NONE));
+    let mut merged = to_shared(configs.unwrap_or(NONE))?;
     for element in Value::trusted(others).elements() {
         let (Some(id), Some(config)) = (element.get("id").and_then(Value::as_str), element.get("config"))
         else {
@@ -90,11 +91,11 @@ pub(crate) fn merge(configs: Option<&str>, others: &str) -> Result<Arc<str>> {
 }
 
 /// `configs` without the one under `id`, or, without an id, without any. `None` when nothing is left.
-pub(crate) fn delete(configs: Option<&str>, id: Option<&str>) -> Option<Arc<str>> {
-    let id = id?;
+pub(crate) fn delete(configs: Option<&str>, id: Option<&str>) -> Result<Option<Arc<str>>> {
+    let Some(id) = id else { return Ok(None) };
     let left: Vec<&str> =
         elements(configs).filter(|(known, _)| known != id).map(|(_, element)| element).collect();
-    (!left.is_empty()).then(|| array(&left))
+    (!left.is_empty()).then(|| array(&left)).transpose()
 }
 
 /// The answer to a listing.
@@ -190,12 +191,12 @@ mod tests {
         let two = set(Some(&one), "b \"c\"", "{}").expect("room");
         let replaced = set(Some(&two), "a", r#"{"url":2}"#).expect("room");
         assert_eq!(&*replaced, r#"[{"id":"a","config":{"url":2}},{"id":"b \"c\"","config":{}}]"#);
-        let left = delete(Some(&replaced), Some("a")).expect("one is left");
+        let left = delete(Some(&replaced), Some("a")).expect("room").expect("one is left");
         assert_eq!(&*left, r#"[{"id":"b \"c\"","config":{}}]"#);
-        assert_eq!(delete(Some(&left), Some("a")).as_deref(), Some(&*left));
-        assert_eq!(delete(Some(&left), Some("b \"c\"")), None);
-        assert_eq!(delete(Some(&replaced), None), None);
-        assert_eq!(delete(None, Some("a")), None);
+        assert_eq!(delete(Some(&left), Some("a")).expect("room").as_deref(), Some(&*left));
+        assert_eq!(delete(Some(&left), Some("b \"c\"")).expect("room"), None);
+        assert_eq!(delete(Some(&replaced), None).expect("room"), None);
+        assert_eq!(delete(None, Some("a")).expect("room"), None);
         assert_eq!(render(None).as_str(), r#"{"configs":[]}"#);
         assert_eq!(render(Some(&left)).as_str(), r#"{"configs":[{"id":"b \"c\"","config":{}}]}"#);
     }
@@ -229,7 +230,7 @@ mod tests {
         add("t", Some("ann"));
         assert!(waiting.get("t", Some("ann")).is_some() && waiting.get_any("t").is_some());
         assert!(waiting.get("t", None).is_none() && waiting.get("u", Some("ann")).is_none());
-        waiting.change("t", Some("ann"), |configs| Ok(delete(configs, None))).expect("a change");
+        waiting.change("t", Some("ann"), |configs| delete(configs, None)).expect("a change");
         assert!(waiting.get_any("t").is_none());
         for n in 0..=MAXIMUM_WAITING {
             add(&n.to_string(), None);

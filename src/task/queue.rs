@@ -8,7 +8,7 @@ use std::time::Duration;
 use super::arguments::NewTask;
 use super::id::TaskId;
 use super::lease::{self, NewWork};
-use super::render::Answer;
+use super::render::{self, Answer};
 use super::steps::Dates;
 use super::work_arguments::{ClaimRequest, Renewal, Renewals, release};
 use super::{Record, TaskManager, lapse, transitions};
@@ -28,9 +28,10 @@ impl TaskManager {
     pub fn claim_task(&self, claim: &str, timeout: Option<Duration>) -> Result<Option<Record>> {
         let request = ClaimRequest::parse(claim)?;
         self.store_lapses();
-        let mut counter = Claiming { manager: self, request: &request, has_come: false };
+        let mut counter = Claiming { manager: self, request: &request, has_come: false, room: None };
         let row = self.table.claimers().wait(&request.queues, timeout, &self.closed, &mut counter)?;
-        Ok(row.map(|row| Record::new(row, Answer { with_token: true, created: None })))
+        let answer = Answer { with_token: true, created: None };
+        Ok(row.map(|row| Record { row, answer, room: counter.room }))
     }
 
     pub fn renew_leases(&self, renewals: &str) -> Result<Text> {
@@ -98,17 +99,21 @@ struct Claiming<'a> {
     request: &'a ClaimRequest,
     /// Whether the table knows that it waits.
     has_come: bool,
+    /// Where the record goes, as [`Record`] has it.
+    room: Option<Text>,
 }
 
 impl Counter<TaskRow> for Claiming<'_> {
     fn look(&mut self, leads: &[bool]) -> Result<Claim<TaskRow>> {
-        let Self { manager, request, .. } = self;
+        let Self { manager, request, room, .. } = self;
         let table = &manager.table;
         let rest = if leads.contains(&true) { manager.store_lapses() } else { Duration::ZERO };
-        let mut taken = None;
+        let (mut taken, mut refused) = (None, None);
         let claimed = table.claim(&request.queues, &mut |row, now| {
             fault::point("task_transition");
             let claimed = lease::claim(row, &request.hold, now)?;
+            // A task whose record cannot be given out is left to others.
+            *room = render::reserve_record(&claimed).map_err(|error| refused = Some(error)).ok()?;
             let had_lapsed = row.work.as_ref().is_some_and(|work| work.lease.is_some());
             taken = Some((had_lapsed, now));
             Some(claimed)
@@ -122,6 +127,9 @@ impl Counter<TaskRow> for Claiming<'_> {
             let queue = row.work.as_ref().and_then(|work| work.queue());
             let place = request.queues.iter().position(|name| Some(name) == queue);
             return Ok(Claim::Taken(row, place.unwrap_or_default()));
+        }
+        if let Some(error) = refused {
+            return Err(error);
         }
         let now = table.now()?;
         let led = request.queues.iter().zip(leads).filter(|(_, leads)| **leads);

@@ -40,7 +40,18 @@ impl Call {
 
     /// Makes the call.
     pub fn invoke(&self, handles: &HashMap<String, *mut c_void>) -> Outcome {
-        let function = Function::named(self.function).expect("a function");
+        let mut frame = self.prepare(handles);
+        let returned = (self.function().invoke)(&mut frame);
+        self.outcome(&frame, returned)
+    }
+
+    pub fn function(&self) -> &'static Function {
+        Function::named(self.function).expect("a function")
+    }
+
+    /// The arguments as they cross.
+    pub fn prepare(&self, handles: &HashMap<String, *mut c_void>) -> Frame {
+        let function = self.function();
         let mut frame = Frame { receiver: handles[&self.on], ..Frame::default() };
         for (name, value) in &self.arguments {
             let kind = function.argument(name).unwrap_or_else(|| panic!("{} has no {name}", self.function));
@@ -56,7 +67,13 @@ impl Call {
             };
             frame.texts.insert(name.clone(), [text.as_bytes(), b"\0"].concat());
         }
-        let Returned::Status(status) = (function.invoke)(&mut frame) else { panic!("there is a status") };
+        frame
+    }
+
+    /// What came of the call that was made with `frame`.
+    pub fn outcome(&self, frame: &Frame, returned: Returned) -> Outcome {
+        let Returned::Status(status) = returned else { panic!("there is a status") };
+        let function = self.function();
         let error = if function.has(Parameter::Error) { take_text(frame.error) } else { None };
         let document = if function.has(Parameter::Document) { take_text(frame.document) } else { None };
         Outcome {

@@ -23,6 +23,7 @@ use super::task_row::id_of;
 use super::writer::Transaction;
 use crate::error::Result;
 use crate::events::EventKind;
+use crate::text::Text;
 
 const APPEND_EVENT: &str = "INSERT INTO a2a_events (task, revision, event) VALUES (?1, ?2, ?3)";
 const OLDEST_EVENTS: &str =
@@ -238,7 +239,7 @@ impl A2aTable for SqlTable<A2aRow> {
     ) -> Result<Option<LogPosition>> {
         let now_ms = self.shared.now().wall_ms;
         let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-        let mut events: Vec<(u64, String)> = Vec::new();
+        let mut events: Vec<(u64, Text)> = Vec::new();
         let position = self.shared.read(|connection| {
             let snapshot = connection.unchecked_transaction()?;
             let mut position = connection.prepare_cached(LOG_POSITION)?;
@@ -249,15 +250,15 @@ impl A2aTable for SqlTable<A2aRow> {
             drop(rows);
             let mut read = connection.prepare_cached(READ_EVENTS)?;
             let read = read.query_map((sequence, signed(after), limit), |row| {
-                Ok((row.get::<_, i64>(0)?.unsigned_abs(), row.get(1)?))
+                Ok((row.get::<_, i64>(0)?.unsigned_abs(), Text::from(row.get_ref(1)?.as_str()?)))
             })?;
             events = read.collect::<rusqlite::Result<_>>()?;
             snapshot.commit()?;
             Ok(Some(position))
         })?;
         let position = position.transpose().map_err(|Unreadable| corrupt_row())?;
-        for (revision, event) in &events {
-            visit(*revision, event);
+        for (revision, event) in events {
+            visit(revision, event.check()?.as_str());
         }
         Ok(position)
     }
