@@ -33,7 +33,7 @@ class Server {
 
   static async start(store: string): Promise<Server> {
     const program = path.join(here, 'server.ts');
-    const options = ['--port', '0', '--store', store, '--users', 'ann,bob', '--lease-ms', '2000'];
+    const options = ['--port', '0', '--store', store, '--users', 'ann,bob', '--lease-ms', '5000'];
     const child = spawn(process.execPath, [program, ...options], { stdio: ['ignore', 'pipe', 'inherit'] });
     const [url] = (await once(createInterface(child.stdout), 'line')) as [string];
     return new Server(url, child);

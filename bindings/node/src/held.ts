@@ -30,6 +30,11 @@ export class Leases {
     resources.add(() => this.#end());
   }
 
+  /** Starts the thread before there is anything to keep: on a busy machine that takes a while. */
+  prepare(): void {
+    this.#thread ??= this.#start();
+  }
+
   /** Keeps the lease of this from now on. */
   add(work: Held, changes: Changes): void {
     const entry = { work, leave: (): void => {} };

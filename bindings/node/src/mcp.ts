@@ -138,6 +138,7 @@ export class TasksExtension implements AsyncDisposable {
     this.#endpoint = endpoint;
     this.#owner = owner;
     this.#own = own;
+    if (leaseMs !== null) manager._leases.prepare();
     this.#host = {
       manager,
       leaseMs,

@@ -64,6 +64,7 @@ export async function runWorker(
   };
 
   if (signal?.aborted) return;
+  manager._leases.prepare();
   signal?.addEventListener('abort', stop, { once: true });
   try {
     // By itself one ends only when the manager is closed or a claim is refused: then all do.

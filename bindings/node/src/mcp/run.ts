@@ -345,6 +345,8 @@ export class Run {
       await this.#store(() => manager.cancelTask(this.#taskId, this.#lease));
       return;
     }
+    // It ended, or is in other hands: whatever the tool says of that, the task has its end or will have it.
+    if (reason instanceof Stopped && reason.reason === 'gone') return;
     let failure: { code: number; message: string; data?: unknown };
     if (reason instanceof Stopped && reason.reason === 'stopping') {
       failure = { code: INTERNAL_ERROR, message: 'The server stopped before the work was done' };
