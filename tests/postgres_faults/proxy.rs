@@ -17,6 +17,8 @@ pub enum Fault {
     Hold,
     /// What follows arrives later.
     Delay(Duration),
+    /// This arrives in the place of all that came in one piece with that byte, and then it is closed both ways.
+    Replace(&'static [u8]),
 }
 
 /// Where bytes go.
@@ -113,7 +115,8 @@ fn next(state: &Mutex<State>, direction: Direction, bytes: usize) -> (usize, Opt
     let (pass, fault) = match &mut state.plan {
         Some((planned, after, fault)) if *planned == direction => {
             if *after < bytes {
-                let happens = (*after, Some(*fault));
+                let pass = if matches!(fault, Fault::Replace(_)) { 0 } else { *after };
+                let happens = (pass, Some(*fault));
                 state.plan = None;
                 happens
             } else {
@@ -145,7 +148,10 @@ fn pump(mut from: TcpStream, mut to: TcpStream, direction: Direction, state: &Mu
                     break;
                 }
             }
-            Some(Fault::Cut) => {
+            Some(Fault::Cut | Fault::Replace(_)) => {
+                if let Some(Fault::Replace(words)) = fault {
+                    let _ = to.write_all(words);
+                }
                 for stream in [&from, &to] {
                     let _ = stream.shutdown(Shutdown::Both);
                 }

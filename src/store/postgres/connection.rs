@@ -396,7 +396,7 @@ impl Connection {
         while self.unanswered > 0 {
             match self.receive()? {
                 Message::ReadyForQuery(_) => self.unanswered -= 1,
-                Message::ErrorResponse(error) if is_fatal(&error) => return Err(refused(&error)),
+                Message::ErrorResponse(error) if is_fatal(&error) => return Err(ended(&error)),
                 _ => {}
             }
         }
@@ -451,7 +451,7 @@ impl Connection {
                     if is_fatal(&error) {
                         self.is_broken = true;
                         // Behind an answer, the commit may have come before the end.
-                        return Err(if answers.is_empty() { refused(&error) } else { Fault::Lost });
+                        return Err(if answers.is_empty() { ended(&error) } else { Fault::Lost });
                     }
                     fault.get_or_insert(refused(&error));
                 }
@@ -585,6 +585,15 @@ fn field(error: &ErrorResponseBody, wanted: u8) -> Option<Vec<u8>> {
 fn is_fatal(error: &ErrorResponseBody) -> bool {
     // `V` is the severity in English, whatever the server's language is.
     field(error, b'V').or_else(|| field(error, b'S')).is_some_and(|word| word == b"FATAL" || word == b"PANIC")
+}
+
+/// Why the connection was ended before there was an answer. The server did then nothing of what was sent; a pooler does
+/// not know that when its own connection to the server breaks, and says so with a state of class 08.
+fn ended(error: &ErrorResponseBody) -> Fault {
+    match refused(error) {
+        Fault::Server([b'0', b'8', ..]) => Fault::Lost,
+        fault => fault,
+    }
 }
 
 fn refused(error: &ErrorResponseBody) -> Fault {
