@@ -43,7 +43,7 @@ FASTMCP_BEFORE := build/python-fastmcp-before
 # The package as it lies in the tree, over the library in $(LIB).
 RUN_PYTHON := PYTHONPATH=$(CURDIR)/bindings/python/src
 
-.PHONY: help demo demo-c demo-python demo-java test test-python test-java lib install uninstall lint setup verify fuzz mutants interleavings miri abidiff deny clean
+.PHONY: help demo demo-c demo-python demo-java demo-postgres test test-python test-java lib install uninstall lint setup verify fuzz mutants interleavings miri abidiff deny clean
 .PHONY: conformance test-node demo-node bench-node bench-node-peers
 .PHONY: bench bench-python bench-java bench-peers bench-python-peers
 
@@ -52,6 +52,7 @@ help:
 	@echo 'make demo-c       play examples/c: MCP tasks, sessions, A2A tasks, a kill and a restart, workers'
 	@echo 'make demo-python  play examples/python: a task, an MCP server with its client, and a worker'
 	@echo 'make demo-java    the same kind of conversation from Java'
+	@echo 'make demo-postgres two servers over one PostgreSQL database: one is killed, and the other goes on'
 	@echo 'make demo-node    a task in TypeScript, and a server on the official TypeScript SDK, which is killed and started again'
 	@echo 'make test         every test: Rust, C, C++, Python, Java, Node, documentation'
 	@echo 'make test-python  the Python ones alone'
@@ -91,6 +92,12 @@ demo-python: lib
 	@$(RUN_PYTHON) $(PYTHON) examples/python/quickstart.py
 	@$(RUN_PYTHON) $(PYTHON) examples/python/own_server.py --demo
 	@$(RUN_PYTHON) $(PYTHON) examples/python/worker.py --demo
+
+# Two servers over one database, of which one is killed.
+demo-postgres: lib
+	@scripts/require.sh $(PYTHON)
+	@scripts/postgres.sh c sh -c \
+		'$(RUN_PYTHON) exec $(PYTHON) examples/python/fleet.py --store "$$TASKHOLD_TEST_POSTGRES"'
 
 # The binary depends on the library by name, so `lib` need not run first when only the program is wanted.
 $(DEMO)/conversation: $(CONVERSATION) examples/c/demo.h include/taskhold.h | lib

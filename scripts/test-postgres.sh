@@ -29,6 +29,5 @@ elif [ $# -gt 0 ]; then
     run 'scripts/postgres.sh c' "$@"
 else
     run 'scripts/postgres.sh icu' vectors
-    run 'scripts/postgres.sh c' task_manager session_store a2a_saving a2a_listing a2a_liveness isolation vectors model \
-        races soak
+    run 'scripts/postgres.sh c' task_manager session_store a2a_saving a2a_listing a2a_liveness model races soak
 fi

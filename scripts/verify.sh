@@ -58,7 +58,7 @@ sqlite() {
 postgres() {
     TASKHOLD_MODEL_CASES=${TASKHOLD_POSTGRES_MODEL_CASES:-200} \
         TASKHOLD_RACE_ROUNDS=${TASKHOLD_POSTGRES_RACE_ROUNDS:-1000} \
-        TASKHOLD_SOAK=${TASKHOLD_POSTGRES_SOAK:-5000} scripts/test-postgres.sh model races soak &&
+        TASKHOLD_SOAK=${TASKHOLD_POSTGRES_SOAK:-5000} scripts/test-postgres.sh model races soak isolation vectors &&
         scripts/test-postgres.sh pooled &&
         TASKHOLD_CUT_STEP=${TASKHOLD_CUT_STEP:-1} $cargo test --quiet --test postgres_faults cuts &&
         TASKHOLD_OUTAGES=${TASKHOLD_OUTAGES:-20} $cargo test --quiet --test postgres_outages &&
