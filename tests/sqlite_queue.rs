@@ -43,3 +43,23 @@ fn a_wait_does_not_outlast_its_timeout_for_the_lapses_of_others() {
         events.next(Some(Duration::from_secs(20))).unwrap();
     }
 }
+
+/// Those that cannot be read stay there, and stand in front of those whose leases lapsed later.
+#[test]
+fn lapses_are_told_behind_any_number_of_tasks_that_cannot_be_read() {
+    let folder = Folder::new();
+    let clock = Arc::new(ManualClock::new(1_764_498_600_000).unwrap());
+    let store = Store::open(Some(&folder.url("agents.db")), None, Clock::Manual(Arc::clone(&clock))).unwrap();
+    let tasks = TaskManager::open(&store, None).unwrap();
+    for _ in 0..9 {
+        tasks.create_task(LEASED).unwrap();
+    }
+    clock.advance(1).unwrap();
+    let outsider = Connection::open(folder.path.join("agents.db")).unwrap();
+    assert_eq!(outsider.execute("UPDATE tasks SET status = 'none'", ()), Ok(9));
+    tasks.create_task(LEASED).unwrap();
+    let events = tasks.open_events(8).unwrap();
+    clock.advance(1000).unwrap();
+    let told = events.next(Some(Duration::from_mins(1))).unwrap();
+    assert!(told.as_str().contains("changed"), "{}", told.as_str());
+}

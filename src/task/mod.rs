@@ -45,7 +45,7 @@ use crate::fault;
 use crate::json::DEFAULT_MAXIMUM_PAYLOAD_BYTES;
 use crate::options::check_identifier;
 use crate::store::{Change, Store, TaskRow, TaskTable};
-use crate::sync::atomic::{AtomicBool, Ordering};
+use crate::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use crate::text::Text;
 
 /// Which wire shape of a task is asked for.
@@ -103,7 +103,11 @@ impl TaskManager {
 
     fn over(table: Arc<dyn TaskTable>, options: ManagerOptions) -> Self {
         let subscribers: Arc<Subscribers> = Arc::default();
-        let lapses = Arc::new(Lapses { table: Arc::clone(&table), subscribers: Arc::clone(&subscribers) });
+        let lapses = Arc::new(Lapses {
+            table: Arc::clone(&table),
+            subscribers: Arc::clone(&subscribers),
+            unreadable: AtomicUsize::new(0),
+        });
         Self { table, options, subscribers, lapses, closed: AtomicBool::new(false) }
     }
 

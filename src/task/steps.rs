@@ -18,7 +18,7 @@ use crate::events::{EventKind, Keeper};
 use crate::fault;
 use crate::json::Value;
 use crate::store::{Change, Limits, TaskRow, TaskTable, timer};
-use crate::sync::atomic::Ordering;
+use crate::sync::atomic::{AtomicUsize, Ordering};
 use crate::text::Text;
 
 /// Lapses that one call stores beside its own work.
@@ -248,6 +248,8 @@ impl Dates {
 pub(super) struct Lapses {
     pub(super) table: Arc<dyn TaskTable>,
     pub(super) subscribers: Arc<Subscribers>,
+    /// How many of the first ones cannot be read: those behind them have their turn, too.
+    pub(super) unreadable: AtomicUsize,
 }
 
 impl Lapses {
@@ -259,30 +261,36 @@ impl Lapses {
     }
 
     fn store_a_few(&self) -> Duration {
-        let Ok(lapsed) = self.table.lapsed(LAPSES_PER_CALL) else { return LAPSES_AGAIN };
+        let known = self.unreadable.load(Ordering::Relaxed);
+        let most = known + LAPSES_PER_CALL;
+        let Ok(lapsed) = self.table.lapsed(most) else { return LAPSES_AGAIN };
+        // Behind those that cannot be read, or from the first on when nothing is left there.
+        let begin = if known < lapsed.len() { known } else { 0 };
+        let mut unreadable = begin;
         let mut rest = if lapsed.is_empty() { Duration::ZERO } else { LAPSES_AGAIN };
-        for id in lapsed {
+        for id in lapsed.iter().skip(begin).take(LAPSES_PER_CALL) {
             let mut ended = false;
             // Whoever waits with a timeout, or changes another task, is not to wait for others' transactions here.
-            let stored = self.table.transact_unless_busy(&id, &mut |row, now| {
+            let stored = self.table.transact_unless_busy(id, &mut |row, now| {
                 let lapsed = row.and_then(|row| lapse::ended(row, now));
                 ended = lapsed.is_some();
                 Ok(lapsed.map_or(Change::Keep, Change::Put))
             });
             if ended && matches!(stored, Ok(true)) {
                 self.table.work_counters().leases_lapsed.fetch_add(1, Ordering::Relaxed);
-                self.table.hub().announce(EventKind::Changed, &id);
-                self.subscribers.tell(&id);
+                self.table.hub().announce(EventKind::Changed, id);
+                self.subscribers.tell(id);
             }
             match stored {
                 Ok(true) => rest = Duration::ZERO,
                 // The others would meet the same.
                 Ok(false) => return LAPSES_AGAIN,
                 Err(error) if error.status() == Status::Unavailable => return LAPSES_AGAIN,
-                Err(_) => {}
+                Err(_) => unreadable += 1,
             }
         }
-        rest
+        self.unreadable.store(unreadable, Ordering::Relaxed);
+        if unreadable > begin && lapsed.len() == most { Duration::ZERO } else { rest }
     }
 }
 

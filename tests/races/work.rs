@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::harness::race;
 use crate::support::calls::id_of;
-use crate::support::hosts::{Answer, Clock, Manager, Store, reason, record};
+use crate::support::hosts::{Answer, Clock, Events, Manager, Store, reason, record};
 
 const CLAIM: &str = r#"{"worker":"w","queues":["q"],"leaseMs":50}"#;
 const QUEUED: &str = r#"{"endpoint":"/mcp","origin":{},"queue":"q","attempts":{"maximum":3,"backoffMs":0}}"#;
@@ -66,10 +66,12 @@ enum Did {
     Acted(Answer),
 }
 
-#[test]
-fn a_lapsed_lease_is_its_holders_or_the_next_claimers() {
-    let house = House::new(OPTIONS);
-    let lease = Some(r#"{"lease":1}"#);
+/// A claimer at a lease that has just lapsed, and what its holder does at the same time.
+fn claim_against(
+    house: &House,
+    act: impl Fn(&str) -> Answer + Sync,
+    check: impl Fn(&str, Option<Value>, Answer),
+) {
     race(
         |_| {
             house.clock.advance(1000);
@@ -78,17 +80,27 @@ fn a_lapsed_lease_is_its_holders_or_the_next_claimers() {
             house.clock.advance(50);
             id
         },
-        &[&|_: &String| Did::Claimed(claim(&house.other)), &|id: &String| {
-            Did::Acted(house.one.complete(id, r#"{"by":1}"#, lease))
-        }],
+        &[&|_: &String| Did::Claimed(claim(&house.other)), &|id: &String| Did::Acted(act(id))],
         |id, outcomes| {
             let mut outcomes = outcomes.into_iter();
-            let (Some(Did::Claimed(claimed)), Some(Did::Acted(completed))) =
-                (outcomes.next(), outcomes.next())
+            let (Some(Did::Claimed(claimed)), Some(Did::Acted(acted))) = (outcomes.next(), outcomes.next())
             else {
                 panic!("one of each")
             };
-            let found = record(house.one.find(&id));
+            check(&id, claimed, acted);
+        },
+    );
+}
+
+#[test]
+fn a_lapsed_lease_is_its_holders_or_the_next_claimers() {
+    let house = House::new(OPTIONS);
+    let lease = Some(r#"{"lease":1}"#);
+    claim_against(
+        &house,
+        |id| house.one.complete(id, r#"{"by":1}"#, lease),
+        |id, claimed, completed| {
+            let found = record(house.one.find(id));
             if let Some(claimed) = claimed {
                 assert_eq!(reason(completed), "lease_lost");
                 assert_eq!((&claimed["lease"]["token"], &claimed["attempt"]), (&json!(2), &json!(2)));
@@ -97,6 +109,135 @@ fn a_lapsed_lease_is_its_holders_or_the_next_claimers() {
                 assert_eq!(record(completed), found);
                 assert_eq!(found["task"]["status"], "completed");
             }
+        },
+    );
+}
+
+#[test]
+fn a_lapsed_lease_is_renewed_or_claimed() {
+    let house = House::new(OPTIONS);
+    claim_against(
+        &house,
+        |id| house.one.renew(&json!({"tasks": [{"taskId": id, "lease": 1}], "leaseMs": 50}).to_string()),
+        |id, claimed, renewed| {
+            let renewed = record(renewed);
+            let of = |list: &str| renewed[list].as_array().map(Vec::len);
+            assert_eq!(
+                (of("renewed"), of("lost")),
+                if claimed.is_some() { (Some(0), Some(1)) } else { (Some(1), Some(0)) }
+            );
+            let found = record(house.one.find(id));
+            assert_eq!(found["attempt"], if claimed.is_some() { 2 } else { 1 });
+            assert_eq!(claim(&house.other), None, "somebody holds it");
+        },
+    );
+}
+
+#[test]
+fn a_lapsed_lease_is_released_or_claimed() {
+    let house = House::new(OPTIONS);
+    claim_against(
+        &house,
+        |id| house.one.release(id, Some(r#"{"lease":1,"countsAsAttempt":false}"#)),
+        |id, claimed, released| match (claimed, released) {
+            (Some(claimed), Ok(Some(_))) => {
+                // It was claimed after it was given back, and its first attempt goes on.
+                assert_eq!((&claimed["lease"]["token"], &claimed["attempt"]), (&json!(2), &json!(1)));
+            }
+            (Some(claimed), released) => {
+                assert_eq!(reason(released), "lease_lost");
+                assert_eq!((&claimed["lease"]["token"], &claimed["attempt"]), (&json!(2), &json!(2)));
+            }
+            (None, released) => {
+                record(released);
+                assert_eq!(claim(&house.other).map(|claimed| id_of(&claimed)).as_deref(), Some(id));
+            }
+        },
+    );
+}
+
+#[test]
+fn a_lapse_that_uses_up_the_attempts_ends_the_task_once() {
+    let house = House::new(r#"{"taskTimeToLiveMs":5000}"#);
+    let creation = r#"{"endpoint":"/mcp","origin":{},"queue":"q","attempts":{"maximum":1,"backoffMs":0}}"#;
+    race(
+        |_| {
+            house.clock.advance(5000);
+            let events = house.other.events(8);
+            let id = id_of(&record(house.one.create(creation)));
+            claim(&house.one).expect("it is there");
+            events.drain();
+            house.clock.advance(50);
+            (id, events)
+        },
+        &[
+            &|_| Did::Claimed(claim(&house.other)),
+            &|_| Did::Claimed(claim(&house.one)),
+            &|(id, _): &(String, Events)| {
+                let renewed = house
+                    .one
+                    .renew(&json!({"tasks": [{"taskId": id, "lease": 1}], "leaseMs": 50}).to_string());
+                assert_eq!(record(renewed)["lost"], json!([id]), "the lapse has ended it");
+                Did::Claimed(None)
+            },
+            &|(id, _): &(String, Events)| {
+                Did::Acted(house.other.complete(id, r#"{"by":1}"#, Some(r#"{"lease":1}"#)))
+            },
+        ],
+        |(id, events), outcomes| {
+            for outcome in outcomes {
+                match outcome {
+                    Did::Claimed(claimed) => assert_eq!(claimed, None),
+                    Did::Acted(completed) => assert_eq!(reason(completed), "task_terminal"),
+                }
+            }
+            let found = record(house.one.find(&id));
+            assert_eq!((&found["task"]["status"], &found["attempt"]), (&json!("failed"), &json!(1)));
+            // Who met another at the file has left it to a later call.
+            house.clock.advance(1000);
+            record(events.next(60_000));
+            assert_eq!(events.drain().len(), 0, "it is told once");
+        },
+    );
+}
+
+#[test]
+fn queued_work_never_exceeds_the_limit_of_its_partition() {
+    let house = House::new(r#"{"taskTimeToLiveMs":1000,"maximumRetainedTasksPerPartition":3}"#);
+    let creation = |partition: &str, operation: usize| {
+        json!({"endpoint": "/mcp", "origin": {}, "authorizationPartition": partition, "queue": "q",
+            "operationId": operation.to_string()})
+        .to_string()
+    };
+    // How many each was refused, and the ids of what it was given.
+    let create = |manager: &Manager, partition: &str, operations: [usize; 3]| {
+        let created = operations.map(|operation| manager.create(&creation(partition, operation)));
+        let mut ids = Vec::new();
+        for answer in created {
+            match answer {
+                Ok(given) => ids.push(id_of(&record(Ok(given)))),
+                refused => assert_eq!(reason(refused), "partition_capacity_exhausted"),
+            }
+        }
+        ids
+    };
+    race(
+        |round| {
+            // Those of the round before have expired, or some have.
+            house.clock.advance(1000);
+            round
+        },
+        &[
+            &|_: &usize| create(&house.one, "a", [1, 2, 3]),
+            &|_: &usize| create(&house.other, "a", [3, 4, 5]),
+            &|_: &usize| create(&house.other, "b", [1, 2, 3]),
+            &|_: &usize| claim(&house.one).iter().map(id_of).collect(),
+        ],
+        |_, outcomes| {
+            let of_a: HashSet<_> = outcomes[0].iter().chain(&outcomes[1]).collect();
+            assert_eq!((of_a.len(), outcomes[2].len()), (3, 3), "as many as have room, and no more");
+            let listed = record(house.one.list("{}"));
+            assert_eq!(listed["records"].as_array().map(Vec::len), Some(6));
         },
     );
 }

@@ -172,6 +172,20 @@ impl Manager {
         })
     }
 
+    pub fn renew(&self, renewals: &str) -> Answer {
+        let renewals = c(renewals);
+        // SAFETY: see above.
+        text(|out, error| unsafe { taskhold_manager_renew_leases(self.0, renewals.as_ptr(), out, error) })
+    }
+
+    pub fn release(&self, id: &str, options: Option<&str>) -> Answer {
+        let (id, options) = (c(id), Optional::new(options));
+        // SAFETY: see above.
+        text(|out, error| unsafe {
+            taskhold_manager_release_task(self.0, id.as_ptr(), options.as_ptr(), out, error)
+        })
+    }
+
     pub fn mark(&self, id: &str, message: Option<&str>, options: Option<&str>) -> Answer {
         let (id, message, options) = (c(id), Optional::new(message), Optional::new(options));
         let mark = taskhold_manager_mark_task_working;

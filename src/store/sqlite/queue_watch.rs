@@ -18,6 +18,8 @@ const OFFER_AGAIN_MS: i64 = 1000;
 
 const FIRST_DUE: &str = "SELECT due_at FROM work WHERE name = ?1 AND queue = ?2 AND due_at IS NOT NULL \
      ORDER BY due_at LIMIT 1";
+const NEXT_DUE: &str = "SELECT due_at FROM work WHERE name = ?1 AND queue = ?2 AND due_at > ?3 \
+     ORDER BY due_at LIMIT 1";
 
 pub(super) struct QueueWatch {
     shared: Weak<Shared>,
@@ -51,20 +53,36 @@ impl QueueWatch {
 
     /// Calls a claimer to each queue that has a due task. Gives the time of the next look.
     fn look(&self, connection: &Connection, now_ms: i64) -> rusqlite::Result<i64> {
-        let mut statement = connection.prepare_cached(FIRST_DUE)?;
         let mut next = i64::MAX;
         for queue in self.claimers.queues() {
-            let due: Option<i64> = statement.query_row((self.name, &*queue), |row| row.get(0)).optional()?;
-            next = next.min(match due {
-                Some(due) if due <= now_ms => {
-                    self.claimers.offer(&queue, Duration::ZERO);
-                    now_ms.saturating_add(OFFER_AGAIN_MS)
-                }
-                due => due.unwrap_or(i64::MAX),
-            });
+            let dates = dates(connection, self.name, &queue, now_ms)?;
+            if dates.is_due {
+                self.claimers.offer(&queue, Duration::ZERO);
+            }
+            next = next.min(dates.look_at_ms);
         }
         Ok(next)
     }
+}
+
+/// What a look at a queue finds.
+struct Dates {
+    is_due: bool,
+    look_at_ms: i64,
+}
+
+fn dates(connection: &Connection, name: i64, queue: &str, now_ms: i64) -> rusqlite::Result<Dates> {
+    let first: Option<i64> =
+        connection.prepare_cached(FIRST_DUE)?.query_row((name, queue), |row| row.get(0)).optional()?;
+    let is_due = first.is_some_and(|first| first <= now_ms);
+    if !is_due {
+        return Ok(Dates { is_due, look_at_ms: first.unwrap_or(i64::MAX) });
+    }
+    // Whatever nobody can take does not hold up what comes behind it.
+    let next: Option<i64> =
+        connection.prepare_cached(NEXT_DUE)?.query_row((name, queue, now_ms), |row| row.get(0)).optional()?;
+    let again = now_ms.saturating_add(OFFER_AGAIN_MS);
+    Ok(Dates { is_due, look_at_ms: next.map_or(again, |next| next.min(again)) })
 }
 
 impl Chore for QueueWatch {
@@ -87,5 +105,28 @@ impl Chore for QueueWatch {
 
     fn needs_polling(&self) -> bool {
         self.claimers.count() > 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Dates, dates};
+    use rusqlite::Connection;
+
+    #[test]
+    fn a_due_task_that_stays_hides_none_that_is_due_soon() {
+        let connection = Connection::open_in_memory().unwrap();
+        connection
+            .execute_batch(
+                "CREATE TABLE work (name, queue, due_at);
+                 INSERT INTO work VALUES (1, 'q', 10), (1, 'q', 150), (1, 'late', 5000), (2, 'q', 60), (1, 'due', 7)",
+            )
+            .unwrap();
+        for (queue, is_due, look_at_ms) in
+            [("q", true, 150), ("late", false, 5000), ("due", true, 1050), ("empty", false, i64::MAX)]
+        {
+            let Dates { is_due: found, look_at_ms: at } = dates(&connection, 1, queue, 50).unwrap();
+            assert_eq!((found, at), (is_due, look_at_ms), "{queue}");
+        }
     }
 }
