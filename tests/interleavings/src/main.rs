@@ -47,6 +47,7 @@ mod text;
 #[path = "../../../src/time.rs"]
 mod time;
 
+mod model_claimers;
 mod model_events;
 mod model_pins;
 mod model_rules;
@@ -77,7 +78,7 @@ fn main() {
         std::env::set_var("SHUTTLE_SILENCE_WARNINGS", "1");
         std::env::set_var("TASKHOLD_TEST_PIN_RENEW_MS", "0");
     }
-    let in_memory = [ffi::models::ALL, model_events::ALL, model_table::ALL, model_rules::ALL].concat();
+    let in_memory = [ffi::models::ALL, model_events::ALL, model_table::ALL, model_rules::ALL, model_claimers::ALL].concat();
     let models = [in_memory, sqlite::models()].concat().into_iter().map(|model| (model, schedules));
     // Each run makes a file, which takes as long as a hundred runs of others.
     let over_files = model_pins::ALL.iter().map(|&model| (model, schedules.div_ceil(FEWER_OVER_FILES)));
