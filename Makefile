@@ -132,11 +132,13 @@ uninstall:
 	@packaging/install.sh uninstall '$(PREFIX)' '$(LIBDIR)' '$(DESTDIR)'
 
 test: lib
-	@scripts/require.sh g++ nm cmake pkg-config
+	@scripts/require.sh g++ nm cmake pkg-config postgres openssl pgbouncer faketime
 	@echo 'Testing: Rust, C and C++ clients, documentation'
 	@$(CARGO) test --quiet --no-fail-fast
 	@echo 'Testing: the same rules over SQLite'
 	@scripts/test-sqlite.sh
+	@echo 'Testing: the same rules over PostgreSQL'
+	@scripts/test-postgres.sh
 	@echo 'Testing: injected panics'
 	@$(CARGO) test --quiet --features fault-injection --test '*faults*' --test panics
 	@$(MAKE) --no-print-directory test-python
@@ -146,7 +148,7 @@ test: lib
 
 test-python: lib $(VENV)/tools $(FASTMCP_BEFORE)/tools
 	@echo 'Testing: Python'
-	@cd bindings/python && $(CURDIR)/$(VENV)/bin/python -X dev -m pytest -q
+	@cd bindings/python && $(CURDIR)/scripts/postgres.sh c $(CURDIR)/$(VENV)/bin/python -X dev -m pytest -q
 	@cd bindings/python && $(CURDIR)/$(FASTMCP_BEFORE)/bin/python -m pytest -q tests/test_plugs.py -k 'on_both and fastmcp'
 
 # The tools of the Python tests, in an environment of their own: Debian's Python lets nobody install into it.

@@ -34,7 +34,7 @@ def targets() -> list[str]:
 def options_for(target: str) -> str | None:
     """The options of the store; `{case}` is replaced as in the target."""
     given = os.environ.get("TASKHOLD_VECTOR_STORE_OPTIONS")
-    return '{"schema": "python_{case}"}' if given is None and target == SERVER else given
+    return '{"schema":"python_{case}"}' if given is None and target == SERVER else given
 
 
 def is_played(case: files.Case, way: Way, target: str) -> bool:
