@@ -58,8 +58,9 @@
  * A buffer as large as a payload (64 KiB and more) that cannot be had is TASKHOLD_INTERNAL (`system_resource`) or
  * TASKHOLD_UNAVAILABLE (`storage_unavailable`): the call is refused, a change is not made, and the handle works on.
  * An update whose outcome is itself so large can be refused after it was made. Not promised, as by no
- * Rust program: small allocations, the tables' own growth, and a large one for which another thread takes the memory
- * in the same instant; they end the process.
+ * Rust program: small allocations, the tables' own growth, the record of a task with so large an `origin` whose last
+ * attempt was abandoned, and a large one for which another thread takes the memory in the same instant; they end the
+ * process.
  *
  * Threads, forks, panics
  * ----------------------

@@ -57,7 +57,6 @@ impl<'a> Object<'a> {
     }
 
     /// The same for a value that was validated before.
-    #[allow(dead_code, reason = "the next object within an object needs it")]
     pub fn from_value(value: Value<'a>, known: &'static [&'static str]) -> Result<Self> {
         let mut this = Self::empty(known);
         let mut unknown = None;

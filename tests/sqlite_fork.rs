@@ -175,3 +175,55 @@ fn a_child_opens_the_file_whatever_the_parents_threads_do() {
     assert_eq!(parent.count(), CHILDREN + created);
     parent.close();
 }
+
+/// SQLite nests its mutexes when it seeds its random numbers, and a fork holds them all: in the same order, or the two
+/// wait for each other.
+#[test]
+fn a_fork_beside_a_first_seeding_ends() {
+    const FORKS: usize = 500;
+    let folder = Folder::new();
+    let url = CString::new(folder.url("agents.db")).unwrap();
+    let parent = Opened::new(&url);
+    // In a process of its own, which the alarm ends if it hangs.
+    // SAFETY: the child uses what a fork leaves usable and ends without returning.
+    let child = unsafe { libc::fork() };
+    if child == 0 {
+        // SAFETY: no handler is installed for it.
+        unsafe { libc::alarm(60) };
+        let (has_begun, is_over) = (AtomicBool::new(false), AtomicBool::new(false));
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                while !is_over.load(Ordering::Relaxed) {
+                    let mut number = [0_u8; 8];
+                    // SAFETY: nothing asked for resets the seed; then the buffer has room for what is asked for.
+                    unsafe {
+                        rusqlite::ffi::sqlite3_randomness(0, null_mut());
+                        rusqlite::ffi::sqlite3_randomness(8, number.as_mut_ptr().cast());
+                    }
+                    has_begun.store(true, Ordering::Relaxed);
+                }
+            });
+            while !has_begun.load(Ordering::Relaxed) {
+                std::thread::yield_now();
+            }
+            for _ in 0..FORKS {
+                // SAFETY: the child ends at once.
+                let grandchild = unsafe { libc::fork() };
+                if grandchild == 0 {
+                    // SAFETY: runs nothing of the parent's.
+                    unsafe { libc::_exit(0) };
+                }
+                // SAFETY: waits for the child started above.
+                unsafe { libc::waitpid(grandchild, null_mut(), 0) };
+            }
+            is_over.store(true, Ordering::Relaxed);
+        });
+        // SAFETY: as above.
+        unsafe { libc::_exit(0) };
+    }
+    let mut status = 0;
+    // SAFETY: waits for the child started above.
+    assert_eq!(unsafe { libc::waitpid(child, &raw mut status, 0) }, child);
+    assert_eq!(status, 0, "a fork and a seeding waited for each other");
+    parent.close();
+}

@@ -183,6 +183,15 @@ pub(crate) mod tests {
     }
 
     #[test]
+    fn push_configs_are_left_alone_where_anything_is_damaged() {
+        for (task, configs) in [("", "[]"), ("{}", ""), ("", "")] {
+            let stored = A2aRow { task: task.into(), push_configs: Some(configs.into()), ..row("working") };
+            let changed = change_push_configs(Some(&stored), Some("ann"), |_| panic!("it was changed"));
+            assert_eq!(changed.map(|_| ()).expect_err("a refusal").reason(), Reason::CorruptRow);
+        }
+    }
+
+    #[test]
     fn every_pair_of_states() {
         for from in ["working", "input-required", "completed", "canceled", "failed", "rejected", "paused"] {
             for to in ["working", "submitted", "completed", "canceled", "failed", "rejected", "paused"] {

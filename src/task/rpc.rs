@@ -13,7 +13,7 @@ use super::{TaskManager, render};
 use crate::error::{Error, Reason, Result};
 use crate::json::{self, Kind, ObjectWriter, Value};
 use crate::options::check_identifier;
-use crate::text::Text;
+use crate::text::{Text, check_room};
 
 const CLIENT_CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
 const RESPONSE_START: &str = "{\"jsonrpc\":\"2.0\",\"id\":";
@@ -151,7 +151,13 @@ pub(super) fn handle_request(
         Ok(response) => Ok(Some(response)),
         Err(Failure::Answer(error)) => Ok(Some(error.response(id))),
         Err(Failure::Call(error)) => {
-            Err(error.with_response(RpcError::Internal.response(id).as_str().to_owned()))
+            // It is copied into the error, and written there as a string.
+            let response = RpcError::Internal.response(id).check();
+            let response = response.ok().filter(|response| check_room(4 * response.len()).is_ok());
+            Err(match response {
+                Some(response) => error.with_response(response.as_str().to_owned()),
+                None => error,
+            })
         }
     }
 }

@@ -118,15 +118,8 @@ impl StoreFile {
             let code = rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_CANTOPEN);
             rusqlite::Error::SqliteFailure(code, None)
         };
-        if !self.guard.has_files() {
-            // Another file lies there now; the connections that are open still have the first.
-            return Err(cannot_open());
-        }
-        let connection = self.connect(OpenFlags::SQLITE_OPEN_READ_ONLY).map_err(|_| cannot_open())?;
-        if !self.guard.has_files() {
-            // It came just now. The index is opened with the first statement only.
-            return Err(cannot_open());
-        }
+        let open = || self.connect(OpenFlags::SQLITE_OPEN_READ_ONLY).map_err(|_| cannot_open());
+        let connection = open_if_ours(|| self.guard.has_files(), open)?.ok_or_else(cannot_open)?;
         connection.execute_batch(&format!(
             "PRAGMA trusted_schema = OFF; PRAGMA query_only = ON; PRAGMA cache_size = -{CACHE_KIB}"
         ))?;
@@ -149,6 +142,20 @@ impl StoreFile {
         set_up().map_err(|error| storage_error(&error))?;
         Ok(connection)
     }
+}
+
+/// Opens a connection, unless another file lies at the path before or behind the opening: the connection would take the
+/// index beside that file for its own and cut it off under those that use it. SQLite opens the index with the first
+/// statement, so that the second look is in time.
+pub(super) fn open_if_ours(
+    is_ours: impl Fn() -> bool,
+    open: impl FnOnce() -> rusqlite::Result<Connection>,
+) -> rusqlite::Result<Option<Connection>> {
+    if !is_ours() {
+        return Ok(None);
+    }
+    let connection = open()?;
+    Ok(is_ours().then_some(connection))
 }
 
 /// Makes the file a store of the present version, if it is one or is empty, and sets the connection up.

@@ -11,7 +11,7 @@ use rusqlite::{Connection, OpenFlags};
 
 use super::Shared;
 use super::failure::storage_error;
-use super::file::{CHECKPOINT_PAGES, LOG_BYTES_KEPT, StoreFile};
+use super::file::{CHECKPOINT_PAGES, LOG_BYTES_KEPT, StoreFile, open_if_ours};
 use super::writer::Writer;
 use crate::error::Result;
 use crate::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -122,19 +122,9 @@ impl Drop for Copying {
 
 /// Whether all of the log was copied.
 fn copy(file: &StoreFile, writer: &Writer) -> rusqlite::Result<bool> {
-    // A connection to another file at the same path would take the index beside it for its own and cut it off under
-    // those that use it. SQLite opens the index with the first statement, so that a look behind the opening is in time.
-    let is_ours = || file.guard().may_copy_log();
-    if !is_ours() {
-        return Ok(false);
-    }
-    let connection = Connection::open_with_flags(
-        file.path(),
-        OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX,
-    )?;
-    if !is_ours() {
-        return Ok(false);
-    }
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let open = || Connection::open_with_flags(file.path(), flags);
+    let Some(connection) = open_if_ours(|| file.guard().may_copy_log(), open)? else { return Ok(false) };
     connection.busy_timeout(LONGEST_WAIT)?;
     // Beside the writers, as far as the log goes now.
     checkpoint(&connection, "PASSIVE")?;
