@@ -25,6 +25,7 @@ from taskhold import (
     ManualClock,
     Store,
     TaskManager,
+    UnavailableError,
     Work,
     WorkInterrupted,
 )
@@ -414,6 +415,26 @@ def test_answers_outlive_the_worker() -> None:
         work.complete({})
 
 
+def test_an_answer_that_comes_while_others_are_taken_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    tasks, client = TaskManager(store := Store()), TaskManager(store)
+    task_id = queued(tasks, attempts=THREE)
+    peek = TaskManager.take_task_input_responses
+
+    def answered(self: TaskManager, task_id: str, **options: Any) -> Any:
+        taken = peek(self, task_id, **options)
+        if options.get("peek") and set(taken) == {"age"}:
+            assert client.update_task("/mcp", None, task_id, {"name": ANSWER})["accepted"] == ["name"]
+        return taken
+
+    monkeypatch.setattr(TaskManager, "take_task_input_responses", answered)
+    questions = {"name": QUESTION, "age": QUESTION}
+    with tasks.claim(["reports"]) as work:
+        tasks.request_task_input(task_id, questions, lease=work.lease)
+        client.update_task("/mcp", None, task_id, {"age": ANSWER})
+        assert work.ask(questions, timeout=5) == {"name": ANSWER, "age": ANSWER}
+        work.complete({})
+
+
 def test_answers_that_came_while_nobody_held_the_task_are_taken() -> None:
     clock = ManualClock(EPOCH)
     tasks = TaskManager(Store(clock=clock))
@@ -631,6 +652,18 @@ HOLDER = """
 """
 
 
+def end_or_stop(process: subprocess.Popen[str], number: signal.Signals, tasks: TaskManager) -> None:
+    """Stop it where it does not write: a process that stands still with the file locked keeps everyone else out."""
+    while True:
+        process.send_signal(number)
+        try:
+            tasks.create_task("/mcp", {})
+        except UnavailableError:
+            process.send_signal(signal.SIGCONT)
+        else:
+            return
+
+
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP])
 def test_work_of_a_process_that_dies_or_stands_still_is_taken_over(url: Path, number: signal.Signals) -> None:
     with TaskManager(url) as tasks:
@@ -646,7 +679,7 @@ def test_work_of_a_process_that_dies_or_stands_still_is_taken_over(url: Path, nu
             assert process.stdout.readline() == "held\n"
             # It renews its lease for as long as it lives.
             assert tasks.claim_task(["reports"], worker="second", timeout=1.2) is None
-            process.send_signal(number)
+            end_or_stop(process, number, tasks)
             with tasks.claim(["reports"], worker="second", timeout=10) as work:
                 assert (work.task_id, work.attempt) == (task_id, 2)
                 if number == signal.SIGSTOP:

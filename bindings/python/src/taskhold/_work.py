@@ -164,24 +164,34 @@ class HeldTask:
         if not isinstance(self._checkpoint, Mapping | None):
             raise TypeError("ask() keeps the answers in the checkpoint, which must be an object")
         while missing := {key: one for key, one in requests.items() if key not in self._answers()}:
-            taken: JsonObject = yield Call(
-                "take_task_input_responses", (self.task_id,), {"lease": self.lease, "peek": True}
-            )
-            if taken:
-                # Taken and kept in one step, so that no answer is lost with the worker.
-                checkpoint = {**(self._checkpoint or {}), _ANSWERS: {**self._answers(), **taken}}
-                options = {"lease": self.lease, "checkpoint": checkpoint}
-                yield Call("take_task_input_responses", (self.task_id,), options)
-                self._checkpoint = checkpoint
-                continue
-            options = {"lease": self.lease, **({"park": True} if park else {})}
-            self.record = yield Call("request_task_input", (self.task_id, missing, status_message), options)
-            if park:
-                self._ending, self.outcome = True, "parked"
-                raise Parked
-            # Any change: an answer, or what an operator did.
-            self.record = yield Call("wait_task", (self.task_id, self.record["revision"], timeout), {})
+            try:
+                yield from self._ask_once(missing, status_message, park, timeout)
+            except ConflictError as error:
+                if error.reason != "revision_mismatch":
+                    raise
+                # An answer came in between: look again.
+                self.record = (yield Call("find_task", (self.task_id,), {})) or self.record
         return {key: self._answers()[key] for key in requests}
+
+    def _ask_once(
+        self, missing: Mapping[str, Any], status_message: str | None, park: bool, timeout: Timeout
+    ) -> Steps[None]:
+        """Take the answers that are there, or ask and wait for a change; all of one revision, so that none is lost."""
+        held = {"lease": self.lease, "expected_revision": self.record["revision"]}
+        taken: JsonObject = yield Call("take_task_input_responses", (self.task_id,), {**held, "peek": True})
+        if taken:
+            # Taken and kept in one step, so that no answer is lost with the worker.
+            checkpoint = {**(self._checkpoint or {}), _ANSWERS: {**self._answers(), **taken}}
+            yield Call("take_task_input_responses", (self.task_id,), {**held, "checkpoint": checkpoint})
+            self._checkpoint = checkpoint
+            return
+        options = {**held, **({"park": True} if park else {})}
+        self.record = yield Call("request_task_input", (self.task_id, missing, status_message), options)
+        if park:
+            self._ending, self.outcome = True, "parked"
+            raise Parked
+        # Any change: an answer, or what an operator did.
+        self.record = yield Call("wait_task", (self.task_id, self.record["revision"], timeout), {})
 
     def _answers(self) -> JsonObject:
         return dict((self._checkpoint or {}).get(_ANSWERS, {}))
