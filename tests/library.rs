@@ -35,7 +35,7 @@ fn the_versions_agree() {
 fn the_description_has_the_limits_and_the_defaults_that_hold() {
     let _alone = support::alone();
     let described = describe();
-    assert_eq!(described["backends"], json!(["memory", "sqlite"]));
+    assert_eq!(described["backends"], json!(["memory", "sqlite", "postgres"]));
     assert_eq!(
         described["limits"],
         json!({

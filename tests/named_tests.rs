@@ -1,6 +1,6 @@
 //! Documents name the tests that show what they say: they must be there. A name in backticks is a file in `tests`, or
-//! a test in the file named before it or beside the code; a vector is named in quotes. Python's tests are in
-//! `bindings/python/tests`.
+//! a test in the file named before it or beside the code; a vector, or a test of Node behind the file that has it, is named
+//! in quotes. Python's tests are in `bindings/python/tests`, Node's in `bindings/node/tests`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -30,8 +30,12 @@ fn all_below(folder: &Path) -> String {
     text
 }
 
-/// The test program `name`, with the modules in the folder of its name; `test_….py` is one of Python's.
+/// The test program `name`, with the modules in the folder of its name; `test_….py` is one of Python's, `….test.ts` of
+/// Node's.
 fn program(name: &str) -> Option<String> {
+    if name.ends_with(".test.ts") {
+        return Some(read(&root().join("bindings/node/tests").join(name)));
+    }
     if Path::new(name).extension().is_some_and(|extension| extension == "py") {
         return Some(read(&root().join("bindings/python/tests").join(name)));
     }
@@ -73,7 +77,11 @@ fn checked(document: &str, heading: &str) -> usize {
             }
         }
         for name in between(last, '"') {
-            assert!(vectors.contains(&format!("\"name\": \"{name}\"")), "there is no vector {name}");
+            assert!(
+                vectors.contains(&format!("\"name\": \"{name}\""))
+                    || source.contains(&format!("('{name}', ")),
+                "there is no vector or test {name}"
+            );
             named += 1;
         }
     }
