@@ -57,7 +57,8 @@ fn the_shared_library_is_stripped_and_its_debug_information_lies_beside_it() {
     for gone in ["symtab", "debug_info", "debug_line"] {
         assert!(!kept.iter().any(|section| section == gone), "{gone} was not stripped");
     }
-    assert!(size(&library) < 5_000_000, "{} bytes", size(&library));
+    // Of 6 MB, TLS for PostgreSQL takes 2.
+    assert!(size(&library) < 7_000_000, "{} bytes", size(&library));
     // A debugger finds the file by its name or by the id.
     let link = output_of("readelf", &["-p", ".gnu_debuglink"], &library);
     assert!(link.contains("libtaskhold.so.0.debug"), "{link}");
