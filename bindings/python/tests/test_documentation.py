@@ -127,9 +127,13 @@ EXAMPLES = [path for path in sorted((ROOT / "examples/python").glob("*.py")) if 
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.name)
-def test_an_example_runs(example: Path) -> None:
+def test_an_example_runs(example: Path, tmp_path: Path) -> None:
+    source = example.read_text()
+    arguments = ["--demo"] if '"--demo"' in source else []
+    # Its servers meet in any store that processes share.
+    arguments += ["--store", f"sqlite:{tmp_path / 'agents.db'}"] if '"--store", required' in source else []
     done = subprocess.run(
-        [sys.executable, "-X", "dev", example, *(["--demo"] if "--demo" in example.read_text() else [])],
+        [sys.executable, "-X", "dev", example, *arguments],
         capture_output=True,
         text=True,
         timeout=60,
