@@ -10,45 +10,28 @@ use super::schema;
 use super::task_row::id_of;
 use super::values::{Values, values};
 use crate::error::Result;
-use crate::json::ObjectWriter;
+use crate::store::sql::{Findings, MOST_LISTED, UnreadableRecord};
 use crate::store::{A2aRow, SessionRow, TaskRow};
 use crate::text::Text;
 
-/// Most findings of each kind that are listed.
-const MOST_LISTED: usize = 100;
 /// Records that are read at once.
 const PAGE: i64 = 200;
 
-struct Unreadable {
-    kind: &'static str,
-    name: String,
-    id: String,
-}
-
-#[derive(Default)]
-struct Findings {
-    schema_version: i64,
-    problems: Vec<String>,
-    records: u64,
-    unreadable_count: u64,
-    unreadable: Vec<Unreadable>,
-}
-
 impl Findings {
-    fn of(shared: &Shared) -> Result<Self> {
+    fn of_database(shared: &Shared) -> Result<Self> {
         let version = shared.read("SELECT max(version) FROM @schema", &Values::NONE)?;
         let mut findings = Self {
             schema_version: version.first().map_or(0, |columns| columns.integer(0)),
             ..Self::default()
         };
-        findings.look_at::<TaskRow>(shared)?;
-        findings.look_at::<SessionRow>(shared)?;
-        findings.look_at::<A2aRow>(shared)?;
+        findings.look_at_database::<TaskRow>(shared)?;
+        findings.look_at_database::<SessionRow>(shared)?;
+        findings.look_at_database::<A2aRow>(shared)?;
         Ok(findings)
     }
 
     /// Reads every record of a kind, and compares how many take a slot with what was counted.
-    fn look_at<R: PgRow>(&mut self, shared: &Shared) -> Result<()> {
+    fn look_at_database<R: PgRow>(&mut self, shared: &Shared) -> Result<()> {
         let names = shared.read("SELECT number, name FROM @names WHERE kind = $1", &values![R::KIND])?;
         let statements = Statements::of::<R>();
         for name in &names {
@@ -70,7 +53,7 @@ impl Findings {
                     self.unreadable_count += 1;
                     if self.unreadable.len() < MOST_LISTED {
                         let id = id_of(columns, 1);
-                        self.unreadable.push(Unreadable { kind: R::KIND, name: name.text(1), id });
+                        self.unreadable.push(UnreadableRecord { kind: R::KIND, name: name.text(1), id });
                     }
                 }
                 if rows.len() < usize::try_from(PAGE).unwrap_or(usize::MAX) {
@@ -100,25 +83,6 @@ impl Findings {
 }
 
 pub(super) fn render(shared: &Shared) -> Result<Text> {
-    let findings = Findings::of(shared)?;
-    let mut text = Text::with_capacity(256);
-    let mut report = ObjectWriter::new(&mut text);
-    report
-        .plain_string("backend", "postgres")
-        .bool("ok", findings.problems.is_empty() && findings.unreadable_count == 0)
-        .int("schemaVersion", findings.schema_version)
-        .int("newestSchemaVersion", schema::VERSION);
-    report.array("problems").strings(&findings.problems);
-    report.int("records", findings.records).int("unreadableCount", findings.unreadable_count);
-    let mut unreadable = report.array("unreadable");
-    for record in &findings.unreadable {
-        unreadable
-            .object()
-            .plain_string("kind", record.kind)
-            .string("name", &record.name)
-            .string("id", &record.id);
-    }
-    drop(unreadable);
-    drop(report);
-    Ok(text)
+    let findings = Findings::of_database(shared)?;
+    Ok(findings.report("postgres", schema::VERSION))
 }

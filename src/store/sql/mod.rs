@@ -6,6 +6,7 @@
 
 mod a2a;
 mod column;
+mod findings;
 mod pins;
 mod reader;
 mod session;
@@ -17,6 +18,7 @@ pub(super) use self::a2a::{
     A2A_COLUMNS, bind_a2a, listed_position, log_position, read_a2a, read_task_text, status_order,
 };
 pub(super) use self::column::Column;
+pub(super) use self::findings::{Findings, MOST_LISTED, UnreadableRecord};
 pub(super) use self::pins::{Ended, Pins};
 pub(super) use self::reader::{Reader, Source, SqlValue, Unreadable, signed};
 pub(super) use self::session::{bind_session, read_session, session_columns};

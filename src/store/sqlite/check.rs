@@ -11,30 +11,12 @@ use super::task_row::id_of;
 use super::{Shared, failure, schema};
 use crate::clock::Now;
 use crate::error::Result;
-use crate::json::ObjectWriter;
+use crate::store::sql::{Findings, MOST_LISTED, UnreadableRecord};
 use crate::store::{A2aRow, SessionRow, TaskRow};
 use crate::text::Text;
 
-/// Most findings of each kind that are listed.
-const MOST_LISTED: usize = 100;
-
-struct Unreadable {
-    kind: &'static str,
-    name: String,
-    id: String,
-}
-
-#[derive(Default)]
-struct Findings {
-    schema_version: i64,
-    problems: Vec<String>,
-    records: u64,
-    unreadable_count: u64,
-    unreadable: Vec<Unreadable>,
-}
-
 impl Findings {
-    fn of(connection: &Connection, shared: &Shared, now: Now) -> rusqlite::Result<Self> {
+    fn of_file(connection: &Connection, shared: &Shared, now: Now) -> rusqlite::Result<Self> {
         let snapshot = connection.unchecked_transaction()?;
         let mut findings = Self {
             schema_version: snapshot.pragma_query_value(None, "user_version", |row| row.get(0))?,
@@ -47,14 +29,14 @@ impl Findings {
                 findings.problems.push(line);
             }
         }
-        findings.look_at::<TaskRow>(&snapshot, shared, now)?;
-        findings.look_at::<SessionRow>(&snapshot, shared, now)?;
-        findings.look_at::<A2aRow>(&snapshot, shared, now)?;
+        findings.look_at_file::<TaskRow>(&snapshot, shared, now)?;
+        findings.look_at_file::<SessionRow>(&snapshot, shared, now)?;
+        findings.look_at_file::<A2aRow>(&snapshot, shared, now)?;
         Ok(findings)
     }
 
     /// Reads every record of a kind, and counts those of each name that take a slot.
-    fn look_at<R: SqlRow>(
+    fn look_at_file<R: SqlRow>(
         &mut self,
         snapshot: &Connection,
         shared: &Shared,
@@ -80,7 +62,7 @@ impl Findings {
                 self.unreadable_count += 1;
                 if self.unreadable.len() < MOST_LISTED {
                     let id = id_of(columns, HEAD_COLUMNS);
-                    self.unreadable.push(Unreadable { kind: R::KIND, name: name.clone(), id });
+                    self.unreadable.push(UnreadableRecord { kind: R::KIND, name: name.clone(), id });
                 }
             }
             if slots.is_some_and(|slots| slots != taken) {
@@ -93,7 +75,7 @@ impl Findings {
 
 pub(super) fn render(shared: &Shared) -> Result<Text> {
     let now = shared.now();
-    let mut findings = match shared.read(|connection| Findings::of(connection, shared, now)) {
+    let mut findings = match shared.read(|connection| Findings::of_file(connection, shared, now)) {
         Ok(findings) => findings,
         // A file that SQLite itself gives up on is a finding, too.
         Err(error) if error.reason() == failure::corrupt_file().reason() => {
@@ -109,24 +91,5 @@ pub(super) fn render(shared: &Shared) -> Result<Text> {
             "the file or its log was removed or replaced while it was open".to_owned()
         });
     }
-    let mut text = Text::with_capacity(256);
-    let mut report = ObjectWriter::new(&mut text);
-    report
-        .plain_string("backend", "sqlite")
-        .bool("ok", findings.problems.is_empty() && findings.unreadable_count == 0)
-        .int("schemaVersion", findings.schema_version)
-        .int("newestSchemaVersion", schema::VERSION);
-    report.array("problems").strings(&findings.problems);
-    report.int("records", findings.records).int("unreadableCount", findings.unreadable_count);
-    let mut unreadable = report.array("unreadable");
-    for record in &findings.unreadable {
-        unreadable
-            .object()
-            .plain_string("kind", record.kind)
-            .string("name", &record.name)
-            .string("id", &record.id);
-    }
-    drop(unreadable);
-    drop(report);
-    Ok(text)
+    Ok(findings.report("sqlite", schema::VERSION))
 }
