@@ -165,6 +165,12 @@ pub trait Table<R: Row>: Send + Sync {
     /// [`Self::transact`] within a limit of each partition, too.
     fn transact_within(&self, id: &str, limits: Limits, decide: &mut Decide<'_, R>) -> Result<()>;
 
+    /// [`Self::transact_within`] for a row that is most likely not there, since its id was drawn at random, and that is
+    /// dated by the time it is decided at.
+    fn create_within(&self, id: &str, limits: Limits, decide: &mut Decide<'_, R>) -> Result<()> {
+        self.transact_within(id, limits, decide)
+    }
+
     /// [`Self::transact`] without a limit, unless it would have to wait for others who write: then false, and nothing
     /// was decided. For what a call does beside its own work.
     fn transact_unless_busy(&self, id: &str, decide: &mut Decide<'_, R>) -> Result<bool> {

@@ -131,7 +131,7 @@ impl TaskManager {
             let id = TaskId::random()?;
             let id = id.as_str();
             let mut record = None;
-            self.table.transact_within(id, self.options.limits(), &mut |taken, now| {
+            self.table.create_within(id, self.options.limits(), &mut |taken, now| {
                 fault::point("task_transition");
                 record = None;
                 if taken.is_some() {

@@ -17,7 +17,7 @@ use super::columns::{
     Binder, INSERT_PARAMETERS, Statements, UPDATE_PARAMETERS, assignments, bind, insert, inserted, updated,
 };
 use super::fault::{Failure, Fault};
-use super::row::{Head, PgRow, Reader, Ticks, Unreadable, Write, signed};
+use super::row::{Head, NewRow, PgRow, Reader, Ticks, Unreadable, Write, signed};
 use super::statement_text::{now, server_ms};
 use super::table::PgTable;
 use super::values::values;
@@ -59,11 +59,7 @@ fn variants() -> Vec<String> {
         event(changed, "u")
     );
     vec![
-        format!(
-            "WITH n AS ({} RETURNING sequence), {} SELECT count(*) FROM n",
-            insert("a2a_tasks", columns),
-            event(new, "n")
-        ),
+        format!("WITH n AS ({}), {} SELECT created_at, heard FROM n", insert::<A2aRow>(), event(new, "n")),
         format!("{update} SELECT count(*) FROM u"),
         format!(
             "{update}, d AS (DELETE FROM @a2a_events USING u WHERE @a2a_events.task = u.sequence \
@@ -121,14 +117,8 @@ impl PgRow for A2aRow {
         bind_a2a(self, columns, ticks)
     }
 
-    fn insert<'s>(
-        &self,
-        statements: &'s Statements,
-        name: i64,
-        limit: Option<i64>,
-        ticks: Ticks,
-    ) -> Write<'s> {
-        let mut values = values![name, limit];
+    fn insert<'s>(&self, statements: &'s Statements, new: &NewRow, ticks: Ticks) -> Write<'s> {
+        let mut values = new.values();
         let Some(Appended { text, .. }) = &self.appended else {
             bind(self, &mut values, true, ticks);
             return Write { sql: &statements.insert, values };

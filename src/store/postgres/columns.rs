@@ -51,7 +51,7 @@ pub(super) struct Statements {
     pub(super) delete: String,
     /// Deletes the rows with the sequence numbers `$1`, and what belongs to them: one statement after another.
     pub(super) delete_all: Vec<String>,
-    /// Inserts a row, and the same where less than `$2` slots are taken.
+    /// Inserts a row.
     pub(super) insert: String,
     /// Writes what may have changed of the row with the sequence number `$1` and the version `$2`.
     pub(super) update: String,
@@ -131,7 +131,7 @@ impl Statements {
                 dependents(", TABLE_gone AS (DELETE FROM @TABLE USING d WHERE @TABLE.COLUMN = d.sequence)")
             ),
             delete_all,
-            insert: insert(table, R::COLUMNS),
+            insert: insert::<R>(),
             update: update(table, R::COLUMNS, R::EXPIRES_BY_COLUMN),
             variants: R::variants(),
         }
@@ -162,21 +162,47 @@ fn to_write(table: &str, shown: &str) -> String {
     )
 }
 
-/// `INSERT` of a row: `$1` the name, `$2` the limit of slots or NULL, then the columns.
-pub(super) fn insert(table: &str, columns: &[Column]) -> String {
+/// `INSERT` of a row: `$1` the name, `$2` the limit of slots or NULL, `$3` when it was made or NULL, `$4` this store's
+/// number among the listeners; then the columns. Gives when it was created, who listens, and its sequence number.
+pub(super) fn insert<R: PgRow>() -> String {
+    let table = R::TABLE;
     let (mut names, mut values) =
         ("sequence, name".to_owned(), "($1::bigint << 40) + nextval('@sequence'), $1::bigint".to_owned());
-    for (column, at) in columns.iter().filter(|column| column.is_inserted()).zip(INSERT_PARAMETERS + 1..) {
-        let _ = write!(names, ", {}", column.sql).and_then(|()| write!(values, ", ${at}"));
+    let columns = R::COLUMNS.iter().filter(|column| column.is_inserted());
+    for (column, at) in columns.zip(INSERT_PARAMETERS + 1..) {
+        let _ = write!(names, ", {}", column.sql);
+        values.push_str(", ");
+        values.push_str(&dated::<R>(column.sql, at));
     }
+    let from = if R::DATED.is_empty() { "" } else { MOVED };
     format!(
-        "INSERT INTO @{table} ({names}) SELECT {values} WHERE $2::bigint IS NULL \
-         OR (SELECT coalesce(sum(used), 0) FROM @slots WHERE name = $1) < $2 ON CONFLICT (name, id) DO NOTHING"
+        "INSERT INTO @{table} AS t ({names}) SELECT {values}{from} WHERE $2::bigint IS NULL \
+         OR (SELECT coalesce(sum(used), 0) FROM @slots WHERE name = $1) < $2 ON CONFLICT (name, id) DO NOTHING RETURNING {created_at} AS created_at, \
+         coalesce((SELECT bit_or(kinds) FROM @listeners WHERE lease_until > {ms} AND listener <> $4), 0) AS heard, \
+         t.sequence",
+        created_at = R::CREATED_AT,
+        ms = server_ms!()
     )
 }
 
-/// Parameters of an insert before those of the columns: name, limit.
-pub(super) const INSERT_PARAMETERS: usize = 2;
+/// By how much the server's time is ahead of that at which the row was made.
+pub(super) const MOVED: &str =
+    concat!(" FROM (SELECT coalesce(", server_ms!(), " - $3::bigint, 0) AS ms) moved");
+
+/// The value of a column that an insert writes: an instant moves with the row's creation, up to the end of all time.
+pub(super) fn dated<R: PgRow>(column: &str, at: usize) -> String {
+    if R::DATED.contains(&column) {
+        format!(
+            "CASE WHEN ${at} IS NOT NULL THEN least(${at} + moved.ms, {}) END",
+            crate::time::WALL_RANGE_MS.end()
+        )
+    } else {
+        format!("${at}")
+    }
+}
+
+/// Parameters of an insert before those of the columns: name, limit, time, store.
+pub(super) const INSERT_PARAMETERS: usize = 4;
 
 /// How many of `columns` an insert writes.
 pub(super) fn inserted(columns: &[Column]) -> usize {

@@ -58,6 +58,13 @@ impl QueueWatch {
         }
     }
 
+    /// This process changed what is due, while somebody may wait: nobody notifies it of that.
+    pub(super) fn changed(&self) {
+        if self.needs_listening() {
+            self.claimer_came();
+        }
+    }
+
     /// Calls a claimer to each queue that has a due task. Gives the time until the next look.
     fn look(&self, shared: &Shared) -> Result<Duration> {
         let queues = self.claimers.queues();

@@ -25,6 +25,26 @@ pub(super) struct Write<'s> {
     pub(super) values: Values,
 }
 
+/// What an insert must know beside the row.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct NewRow {
+    pub(super) name: i64,
+    /// Only while less slots than that are taken.
+    pub(super) limit: Option<i64>,
+    /// When the row was made, by what is known here of the server's time, which then dates it.
+    pub(super) made_at_ms: Option<i64>,
+    /// This store's number among the listeners.
+    pub(super) store: i64,
+}
+
+impl NewRow {
+    pub(super) fn values(&self) -> Values {
+        let values = values![self.name, self.limit, self.made_at_ms, self.store];
+        debug_assert_eq!(values.len(), INSERT_PARAMETERS);
+        values
+    }
+}
+
 /// A record that has a table.
 pub(super) trait PgRow: Row {
     /// What `names.kind` says.
@@ -43,6 +63,10 @@ pub(super) trait PgRow: Row {
     const HAS_CLAIM: &'static str;
     /// A text that is read with the row's head for [`Self::correct`], in SQL.
     const BESIDE: &'static str = "NULL::text";
+    /// Instants that are counted from the row's creation: they move with it when that is dated by the server.
+    const DATED: &'static [&'static str] = &[];
+    /// When a new row was created, in SQL, where the server dates it.
+    const CREATED_AT: &'static str = "NULL::bigint";
     /// Whether `expires_at` alone says when the row ends.
     const EXPIRES_BY_COLUMN: bool;
     /// Tables with what belongs to a row, and their columns with its sequence number, in the order in which they are
@@ -74,16 +98,9 @@ pub(super) trait PgRow: Row {
         ticks: Ticks,
     ) -> std::result::Result<(), std::convert::Infallible>;
 
-    /// The statement that inserts the row, if less than `limit` slots are taken.
-    fn insert<'s>(
-        &self,
-        statements: &'s Statements,
-        name: i64,
-        limit: Option<i64>,
-        ticks: Ticks,
-    ) -> Write<'s> {
-        let mut values = values![name, limit];
-        debug_assert_eq!(values.len(), INSERT_PARAMETERS);
+    /// The statement that inserts the row.
+    fn insert<'s>(&self, statements: &'s Statements, new: &NewRow, ticks: Ticks) -> Write<'s> {
+        let mut values = new.values();
         bind(self, &mut values, true, ticks);
         Write { sql: &statements.insert, values }
     }

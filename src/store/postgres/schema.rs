@@ -6,7 +6,7 @@
 use super::connection::{COMMIT, Connection, Query, ROLLBACK};
 use super::fault::Fault;
 use super::pool::Denied;
-use super::values::values;
+use super::values::{Values, values};
 use crate::error::{Error, Reason};
 
 /// What leads from each version to the next. What is published here never changes. Statements end with a line of their
@@ -93,18 +93,19 @@ fn migrate_under_lock(connection: &mut Connection) -> Result<(), Denied> {
     if from > VERSION {
         return Err(Denied::Refused(too_new()));
     }
-    for step in MIGRATIONS.iter().skip(usize::try_from(from).unwrap_or(usize::MAX)) {
-        for statement in step.split(";\n\n").map(str::trim).filter(|statement| !statement.is_empty()) {
-            let query = [Query::new(statement, values![])];
-            connection.with_patience(|connection| connection.run(&query)).map_err(fault)?;
-        }
-    }
-    let end = [
-        Query::new("DELETE FROM @schema", values![]),
+    // All in one write.
+    let steps = MIGRATIONS.iter().skip(usize::try_from(from).unwrap_or(usize::MAX));
+    let statements = steps.flat_map(|step| step.split(";\n\n")).map(str::trim);
+    let mut batch: Vec<Query<'_>> = statements
+        .filter(|statement| !statement.is_empty())
+        .map(|statement| Query::new(statement, Values::NONE))
+        .collect();
+    batch.extend([
+        Query::new("DELETE FROM @schema", Values::NONE),
         Query::new("INSERT INTO @schema (version) VALUES ($1)", values![VERSION]),
         COMMIT,
-    ];
-    connection.with_patience(|connection| connection.run(&end)).map_err(fault)?;
+    ]);
+    connection.with_patience(|connection| connection.run(&batch)).map_err(fault)?;
     connection.forget_statements();
     Ok(())
 }

@@ -16,7 +16,7 @@ use super::connection::Answer;
 use super::fault::{Failure, Fault, UNIQUE_VIOLATION};
 use super::pins::Ended;
 use super::queue_watch::QueueWatch;
-use super::row::{PgRow, Stored, Unreadable, Write, signed};
+use super::row::{NewRow, PgRow, Stored, Unreadable, Write, signed};
 use super::transaction::{Transaction, Tries};
 use super::values::{Row as Columns, Values, values};
 use super::{OpenStore, Shared, digest};
@@ -76,11 +76,18 @@ pub(super) struct Heard {
 
 /// What came of an insert.
 enum Inserted {
-    Done,
+    /// When the row was created, where the server dates it, and who listens.
+    Done(Option<i64>, i64),
     /// The id, or the operation, is another row's.
     Taken,
     /// A limit is reached.
     Full(Error),
+}
+
+impl Inserted {
+    fn of(answer: &Answer) -> Self {
+        answer.rows.first().map_or(Self::Taken, |row| Self::Done(row.optional_integer(0), row.integer(1)))
+    }
 }
 
 /// How many rows a statement changed: it counts them itself when it changes several tables.
@@ -219,8 +226,8 @@ impl<R: PgRow> PgTable<R> {
                 if let Some(head) = gone {
                     self.remove_expired(head.sequence)?;
                 }
-                match self.insert(&new, limits)? {
-                    Inserted::Done => {}
+                match self.insert(&new, limits, None)? {
+                    Inserted::Done(..) => {}
                     Inserted::Taken => return Ok(false),
                     Inserted::Full(error) => {
                         // Expired rows give way, as many as it takes.
@@ -256,30 +263,68 @@ impl<R: PgRow> PgTable<R> {
         }
     }
 
+    fn new_row(&self, limit: Option<i64>, made_at_ms: Option<i64>) -> NewRow {
+        NewRow { name: self.name, limit, made_at_ms, store: self.shared.number }
+    }
+
+    /// Creates a row that is most likely not there, in one way to the server and back. What `decide` makes of it is
+    /// dated by what is known here of the server's time, and by the server itself where it is stored; then it is
+    /// decided again with that date, for the caller.
+    pub(super) fn create_new(&self, id: &str, limits: Limits, decide: &mut Decide<'_, R>) -> Result<()> {
+        let at = Instant::now();
+        let now = self.shared.now()?;
+        let Change::Put(new) = decide(None, now)? else { return self.change(None, id, limits, decide) };
+        let made_at_ms = self.shared.manual_ms().is_none().then_some(now.wall_ms);
+        let Inserted::Done(created_at, kinds) = self.insert(&new, limits, made_at_ms)? else {
+            // The id is taken, or the limit is reached: that is decided on what is there.
+            return self.change(None, id, limits, decide);
+        };
+        let created_at = created_at.filter(|_| made_at_ms.is_some()).unwrap_or(now.wall_ms);
+        let now = self.shared.note_time(created_at);
+        let Change::Put(new) = decide(None, now)? else { return Err(Fault::Protocol.into_error()) };
+        self.expect_deadline(&new);
+        R::stored(self, &new);
+        self.tell(Heard { kinds, at }, R::events(None, &new, false), None, &new);
+        if self.is_sweep_due(now) {
+            let _ = self.sweep_batch(SWEEP_PER_WRITE);
+        }
+        Ok(())
+    }
+
     /// Inserts a row within `limits`.
-    fn insert(&self, new: &R, limits: Limits) -> Result<Inserted> {
+    fn insert(&self, new: &R, limits: Limits, made_at_ms: Option<i64>) -> Result<Inserted> {
         let ticks = self.shared.ticks;
         let is_limited = limits.total.is_some() || limits.per_partition.is_some();
         if !is_limited || !new.takes_slot() {
-            let Write { sql, values } = new.insert(&self.statements, self.name, None, ticks);
-            return Ok(if self.write(sql, &values)? == 0 { Inserted::Taken } else { Inserted::Done });
+            let Write { sql, values } = new.insert(&self.statements, &self.new_row(None, made_at_ms), ticks);
+            return match self.shared.write(sql, &values) {
+                Ok(answer) => Ok(Inserted::of(&answer)),
+                Err(Failure::Storage(fault)) if fault.is(UNIQUE_VIOLATION) => Ok(Inserted::Taken),
+                Err(failure) => Err(failure.into_error()),
+            };
         }
         let most_under_way = if limits.total.is_some() { self.count_from_now_on()? } else { 0 };
         // As long as all transactions under way together cannot reach the limit, they need not wait for each other.
         let far_limit =
             limits.total.map(|total| signed(total).saturating_sub(most_under_way)).filter(|far| *far > 0);
         if let Some(far_limit) = far_limit
-            && let done @ (Inserted::Done | Inserted::Full(_)) =
-                self.insert_within(new, limits, Some(far_limit))?
+            && let done @ (Inserted::Done(..) | Inserted::Full(_)) =
+                self.insert_within(new, limits, Some(far_limit), made_at_ms)?
         {
             return Ok(done);
         }
-        self.insert_within(new, limits, None)
+        self.insert_within(new, limits, None, made_at_ms)
     }
 
     /// The same in one transaction that holds the locks of the limits: that of the total shared while `far_limit` is
     /// not reached, and alone to count exactly.
-    fn insert_within(&self, new: &R, limits: Limits, far_limit: Option<i64>) -> Result<Inserted> {
+    fn insert_within(
+        &self,
+        new: &R,
+        limits: Limits,
+        far_limit: Option<i64>,
+        made_at_ms: Option<i64>,
+    ) -> Result<Inserted> {
         let ticks = self.shared.ticks;
         let total_key = self.total_key();
         let partition = new.partition();
@@ -315,10 +360,10 @@ impl<R: PgRow> PgTable<R> {
             } else if limits.total.is_some() {
                 transaction.defer(SHARE_LIMIT, values![total_key]);
             }
-            let Write { sql, values } = new.insert(&self.statements, self.name, far_limit, ticks);
+            let Write { sql, values } =
+                new.insert(&self.statements, &self.new_row(far_limit, made_at_ms), ticks);
             match transaction.finish(sql, values) {
-                Ok(answer) if changed(&answer) > 0 => Ok(Inserted::Done),
-                Ok(_) => Ok(Inserted::Taken),
+                Ok(answer) => Ok(Inserted::of(&answer)),
                 Err(Failure::Storage(fault)) if fault.is(UNIQUE_VIOLATION) => {
                     transaction.give_up();
                     Ok(Inserted::Taken)
@@ -551,6 +596,10 @@ impl<R: PgRow> Table<R> for PgTable<R> {
         decide: &mut Decide<'_, R>,
     ) -> Result<()> {
         self.change(Some(claim), id, Limits { total: limit, per_partition: None }, decide)
+    }
+
+    fn create_within(&self, id: &str, limits: Limits, decide: &mut Decide<'_, R>) -> Result<()> {
+        self.create_new(id, limits, decide)
     }
 
     fn count_partitions(&self) -> Result<()> {

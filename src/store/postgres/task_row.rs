@@ -10,12 +10,12 @@ use super::super::sql::{
 };
 use super::super::{AsOf, Operation, TaskQuery, TaskRow, TaskStatus, Work, WorkState};
 use super::columns::{
-    Binder, INSERT_PARAMETERS, Statements, UPDATE_PARAMETERS, assignments, bind, insert, inserted,
+    Binder, INSERT_PARAMETERS, Statements, UPDATE_PARAMETERS, assignments, bind, dated, insert, inserted,
     shown_columns, updated,
 };
 use super::fault::Failure;
 use super::row::{
-    HEAD_COLUMNS, Head, PgRow, Reader, SEQUENCE_BITS, Stored, Ticks, Unreadable, Write, signed,
+    HEAD_COLUMNS, Head, NewRow, PgRow, Reader, SEQUENCE_BITS, Stored, Ticks, Unreadable, Write, signed,
 };
 use super::statement_text::{now, server_ms};
 use super::table::PgTable;
@@ -60,22 +60,21 @@ const WORK_COLUMNS: [&str; 15] = [
 /// Of these, the first that changes.
 const FIXED_WORK_COLUMNS: usize = 7;
 
-/// `$first`, and so on.
-fn parameters(first: usize, count: usize) -> Vec<String> {
-    (first..first + count).map(|at| format!("${at}")).collect()
-}
-
 fn variants() -> Vec<String> {
     let columns = TaskRow::COLUMNS;
     let work = INSERT_PARAMETERS + inserted(columns) + 1;
     let texts = work + WORK_COLUMNS.len();
+    let of_work: Vec<String> =
+        WORK_COLUMNS.iter().zip(work..).map(|(column, at)| dated::<TaskRow>(column, at)).collect();
+    // Moved as far as the task itself was.
     let insert_with_work = format!(
-        "WITH n AS ({} RETURNING sequence), w AS (INSERT INTO @work (task, name, {}) SELECT n.sequence, $1, {} \
-         FROM n), x AS (INSERT INTO @work_texts (task, checkpoint, last_failure) SELECT n.sequence, ${texts}, \
-         ${} FROM n WHERE coalesce(${texts}, ${}) IS NOT NULL) SELECT count(*) FROM n",
-        insert("tasks", columns),
+        "WITH n AS ({}), w AS (INSERT INTO @work (task, name, {}) SELECT n.sequence, $1, {} \
+         FROM n, LATERAL (SELECT coalesce(n.created_at - $3::bigint, 0) AS ms) moved), \
+         x AS (INSERT INTO @work_texts (task, checkpoint, last_failure) SELECT n.sequence, ${texts}, \
+         ${} FROM n WHERE coalesce(${texts}, ${}) IS NOT NULL) SELECT created_at, heard FROM n",
+        insert::<TaskRow>(),
         WORK_COLUMNS.join(", "),
-        parameters(work, WORK_COLUMNS.len()).join(", "),
+        of_work.join(", "),
         texts + 1,
         texts + 1,
     );
@@ -149,6 +148,9 @@ impl PgRow for TaskRow {
         "AND (t.work IS NULL OR t.sequence IN (SELECT task FROM w))",
     );
 
+    const DATED: &'static [&'static str] =
+        &["created_at", "updated_at", "expires_at", "lease_ends_at", "available_at", "due_at", "ends_at"];
+    const CREATED_AT: &'static str = "t.created_at";
     const HAS_OPERATIONS: bool = true;
 
     fn operation(&self) -> Option<[u8; 32]> {
@@ -173,14 +175,8 @@ impl PgRow for TaskRow {
         bind_task(self, columns, ticks)
     }
 
-    fn insert<'s>(
-        &self,
-        statements: &'s Statements,
-        name: i64,
-        limit: Option<i64>,
-        ticks: Ticks,
-    ) -> Write<'s> {
-        let mut values = values![name, limit];
+    fn insert<'s>(&self, statements: &'s Statements, new: &NewRow, ticks: Ticks) -> Write<'s> {
+        let mut values = new.values();
         bind(self, &mut values, true, ticks);
         let Some(work) = &self.work else { return Write { sql: &statements.insert, values } };
         let order = &work.order;
@@ -232,6 +228,9 @@ impl PgRow for TaskRow {
 
     fn stored(table: &PgTable<Self>, row: &Self) {
         table.expect_lapse(row);
+        if row.due_at().is_some() {
+            table.queue_watch.changed();
+        }
     }
 
     fn expired(table: &PgTable<Self>, row: &Self) {

@@ -83,7 +83,7 @@ impl TaskTable for PgTable<TaskRow> {
         decide: &mut Decide<'_, TaskRow>,
     ) -> Result<bool> {
         let Some(key) = operation.as_ref().map(operation_key) else {
-            self.change(None, id, limits, decide)?;
+            self.create_new(id, limits, decide)?;
             return Ok(true);
         };
         let mut tries = Tries::default();
@@ -119,6 +119,8 @@ impl TaskTable for PgTable<TaskRow> {
         self.tell_expired(&expired);
         let Some((new, old, heard)) = claimed else { return Ok(None) };
         self.expect_lapse(&new);
+        // There may be another for the next in line.
+        self.queue_watch.changed();
         self.tell(heard, &[], Some(&old), &new);
         Ok(Some(new))
     }
