@@ -301,6 +301,7 @@ bench: lib
 	@packaging/check-lto.sh $(LIB)/libtaskhold.so
 	@echo 'Measuring: the exported functions against anchors in the same process'
 	@$(CARGO) bench --quiet --bench memory --bench sqlite -- $(CARGO_BENCH_ARGS)
+	@scripts/postgres.sh c $(CARGO) bench --quiet --bench postgres -- $(CARGO_BENCH_ARGS)
 	@$(MAKE) --no-print-directory bench-python
 
 bench-python: lib

@@ -1,4 +1,4 @@
-//! Rows P1 to P4: the exported functions over a PostgreSQL store against RAW PG, which is one connection with prepared
+//! Rows P1 to P4 and W2: the exported functions over a PostgreSQL store against RAW PG, which is one connection with prepared
 //! statements over the same table, in one process and in turn. Commits wait for no disk. The server is that of
 //! `scripts/postgres.sh`, in whose midst this runs.
 
@@ -7,6 +7,7 @@
 mod raw;
 #[path = "../support/mod.rs"]
 mod support;
+mod work;
 
 use std::ffi::{CStr, CString};
 use std::ptr::{null, null_mut};
@@ -14,6 +15,7 @@ use std::time::Instant;
 
 use raw::Raw;
 use support::{Api, Handle, Shared, Table, interleaved, median, payload, per_call};
+use work::claims;
 
 const ROUNDS: usize = 7;
 const SCHEMA: &str = "bench";
@@ -173,8 +175,8 @@ fn connections(api: &Api, table: &Table) {
         std::thread::scope(|scope| {
             for _ in 0..callers {
                 let creation = &creation;
+                let shared = &shared;
                 scope.spawn(move || {
-                    let shared = shared;
                     for _ in 0..CALLS {
                         create(api, shared.0, creation);
                     }
@@ -198,7 +200,7 @@ fn wakes(api: &Api, table: &Table) {
         let shared = Shared(reader);
         let (woken, done) = std::thread::scope(|scope| {
             let waiter = scope.spawn(|| {
-                let shared = shared;
+                let shared = &shared;
                 // SAFETY: see above.
                 let status = unsafe {
                     (api.manager_wait_task)(shared.0, id.as_ptr(), round + 1, 5000, null_mut(), null_mut())
@@ -232,6 +234,9 @@ fn main() {
     }
     if is_asked("P2") {
         connections(&api, &table);
+    }
+    if is_asked("W2") {
+        claims(&api, &table);
     }
     if is_asked("P4") {
         wakes(&api, &table);

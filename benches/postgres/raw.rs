@@ -89,8 +89,11 @@ impl Raw {
                 Message::DataRow(body) => bytes += body.buffer().to_vec().len(),
                 Message::ErrorResponse(error) => {
                     use fallible_iterator::FallibleIterator as _;
-                    let words: Vec<String> =
-                        error.fields().map(|f| Ok(f.value().to_owned())).collect().unwrap();
+                    let words: Vec<String> = error
+                        .fields()
+                        .map(|f| Ok(String::from_utf8_lossy(f.value_bytes()).into_owned()))
+                        .collect()
+                        .unwrap();
                     panic!("{words:?}");
                 }
                 Message::ReadyForQuery(_) => return bytes,

@@ -61,6 +61,7 @@ api! {
     manager_close: fn(Handle) -> i32;
     manager_create_task: fn(Handle, Text, Out, Out) -> i32;
     manager_find_task: fn(Handle, Text, Out, Out) -> i32;
+    manager_wait_task: fn(Handle, Text, u64, u32, Out, Out) -> i32;
     manager_list_tasks: fn(Handle, Text, Out, Out) -> i32;
     manager_mark_task_working: fn(Handle, Text, Text, Text, Out, Out) -> i32;
     manager_complete_task: fn(Handle, Text, Text, Text, Text, Out, Out) -> i32;

@@ -16,14 +16,14 @@ use super::proxy::{Direction, Fault, Proxy};
 use crate::stores::postgres::{Address, Schema, url};
 
 /// All systems over one store.
-struct Hosts {
-    tasks: TaskManager,
-    sessions: SessionStore,
-    provider: StateProvider,
+pub struct Hosts {
+    pub tasks: TaskManager,
+    pub sessions: SessionStore,
+    pub provider: StateProvider,
 }
 
 impl Hosts {
-    fn open(url: &str, options: &str) -> Self {
+    pub fn open(url: &str, options: &str) -> Self {
         let store = Store::open(Some(url), Some(options), Clock::System).unwrap();
         Self {
             tasks: TaskManager::open(&store, None).unwrap(),
@@ -33,7 +33,7 @@ impl Hosts {
     }
 }
 
-fn parsed(text: &str) -> Value {
+pub fn parsed(text: &str) -> Value {
     serde_json::from_str(text).unwrap()
 }
 
@@ -52,9 +52,9 @@ struct Operation {
     times: fn(&Hosts, &str) -> u64,
 }
 
-const CREATION: &str = r#"{"endpoint": "/mcp", "origin": {}}"#;
+pub const CREATION: &str = r#"{"endpoint": "/mcp", "origin": {}}"#;
 
-fn new_task(hosts: &Hosts, _: &str) -> String {
+pub fn new_task(hosts: &Hosts, _: &str) -> String {
     let record = parsed(hosts.tasks.create_task(CREATION).unwrap().as_str());
     record["task"]["taskId"].as_str().unwrap().to_owned()
 }

@@ -4,6 +4,7 @@
 mod stores;
 
 mod access;
+mod contention;
 mod cuts;
 mod pooler;
 mod proxy;

@@ -34,6 +34,8 @@ struct State {
     plan: Option<(Direction, usize, Fault)>,
     /// Bytes that arrived, by direction.
     passed: [usize; 2],
+    /// How much later everything arrives.
+    distance: Duration,
     /// Both ends of every connection.
     open: Vec<TcpStream>,
     is_closed: bool,
@@ -84,6 +86,11 @@ impl Proxy {
     /// Lets `fault` happen to whichever connection carries the next byte after `after` more in this direction.
     pub fn plan(&self, direction: Direction, after: usize, fault: Fault) {
         lock(&self.state).plan = Some((direction, after, fault));
+    }
+
+    /// Lets everything arrive later by this, as from a host that is far away.
+    pub fn move_away(&self, distance: Duration) {
+        lock(&self.state).distance = distance;
     }
 
     /// Forgets the plan and closes all connections. Gives whether the plan came true.
@@ -137,6 +144,10 @@ fn pump(mut from: TcpStream, mut to: TcpStream, direction: Direction, state: &Mu
             break;
         }
         let (pass, fault) = next(state, direction, bytes);
+        let distance = lock(state).distance;
+        if !distance.is_zero() {
+            thread::sleep(distance);
+        }
         if to.write_all(&buffer[..pass]).is_err() {
             break;
         }

@@ -32,6 +32,8 @@ pub(super) struct Statements {
     pub(super) lock: String,
     /// The same with the id `$3`.
     pub(super) lock_id: String,
+    /// Lock the row with the id `$2`, and what belongs to it and is locked before it: one statement after another.
+    pub(super) lock_to_write: Vec<String>,
     /// The time, and rows with a sequence number above `$3`, in its order, at most `$4`.
     pub(super) select_all: String,
     /// Ids behind `$2`, at most `$3`.
@@ -93,6 +95,7 @@ impl Statements {
                 locked = R::LOCK_EXPIRED.1
             ),
             lock_id: format!("SELECT {}, {shown} FROM @{table} t {one} FOR UPDATE OF t", now!()),
+            lock_to_write: lock_to_write::<R>(),
             lock: format!("SELECT {}, {shown} FROM @{table} t WHERE t.sequence = $3 AND t.name = $1 FOR UPDATE OF t", now!()),
             select_all: format!(
                 "SELECT {}, {shown} FROM @{table} t WHERE t.sequence > $3 AND t.sequence < ($1 + 1) << 40 \
@@ -151,6 +154,18 @@ pub(super) fn shown_columns<R: PgRow>(is_claimed: bool) -> String {
         };
     }
     list
+}
+
+fn lock_to_write<R: PgRow>() -> Vec<String> {
+    let one = format!("FROM @{} WHERE name = $1 AND id = $2", R::TABLE);
+    let mut statements: Vec<String> = R::LOCKED_FIRST
+        .iter()
+        .map(|(table, column)| {
+            format!("SELECT 1::bigint FROM @{table} WHERE {column} = (SELECT sequence {one}) FOR UPDATE")
+        })
+        .collect();
+    statements.push(format!("SELECT 1::bigint {one} FOR UPDATE"));
+    statements
 }
 
 fn to_write(table: &str, shown: &str) -> String {

@@ -1,6 +1,6 @@
 //! The PostgreSQL backend: records in a database that the processes of any number of hosts share. Calls go over the
-//! connections of a [`pool`], each in one write and one read where that can be ([`connection`]); [`table`] is the
-//! atomic step over a [`row`], and [`transaction`] tries again what can be. What goes on beside the callers does the
+//! connections of a [`pool`], each in one write and one read where that can be ([`connection`]); a [`transition`] is the
+//! atomic step over a [`row`] of a [`table`], and [`transaction`] tries again what can be. What goes on beside the callers does the
 //! [`worker`]: [`changes`] hears what other processes change, [`pins`] renews leases, [`watchers`] tells of sessions that
 //! others remove.
 //!
@@ -23,6 +23,7 @@ mod row;
 mod schema;
 mod session_row;
 mod session_table;
+mod slots;
 pub(crate) mod sockets;
 mod statement_text;
 mod stats;
@@ -31,6 +32,7 @@ mod table;
 mod task_row;
 mod tls;
 mod transaction;
+mod transition;
 mod url;
 mod values;
 mod watchers;

@@ -72,6 +72,8 @@ pub(super) trait PgRow: Row {
     /// Tables with what belongs to a row, and their columns with its sequence number, in the order in which they are
     /// locked.
     const DEPENDENTS: &'static [(&'static str, &'static str)];
+    /// The tables of these that are locked before the row itself.
+    const LOCKED_FIRST: &'static [(&'static str, &'static str)] = &[];
     /// What is locked before expired rows are: a `WITH` before the statement, and a condition.
     const LOCK_EXPIRED: (&'static str, &'static str) = ("", "");
 

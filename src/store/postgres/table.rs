@@ -1,42 +1,35 @@
-//! The rows of one kind under one name. A transition reads the row with the server's time, decides, and writes on
-//! condition that the row is still the one that was read: no lock is held while it decides, so that a process that
-//! stands still stops nobody. The read, the write, the limit and the expiry are written here once for every kind.
+//! The rows of one kind under one name: how they are found, how they expire, and who is told of what became of them,
+//! once for every kind. [`super::transition`] changes them, and [`super::slots`] adds new ones within the limits.
 
 #![forbid(unsafe_code)]
 
 use std::sync::{Arc, Weak};
 use std::time::Instant;
 
-use super::super::{
-    Change, Claim, Decide, ExpiryListener, Limits, Table, WorkCounters, add_listener, corrupt_row,
-};
+use super::super::{Claim, Decide, ExpiryListener, Limits, Table, WorkCounters, add_listener, corrupt_row};
 use super::changes::{self, Change as Told, DatabaseNotifier, LISTENED_WITHIN};
 use super::columns::Statements;
 use super::connection::Answer;
-use super::fault::{Failure, Fault, UNIQUE_VIOLATION};
+use super::fault::{Failure, Fault};
 use super::pins::Ended;
 use super::queue_watch::QueueWatch;
-use super::row::{NewRow, PgRow, Stored, Unreadable, Write, signed};
-use super::transaction::{Transaction, Tries};
+use super::row::{PgRow, Stored, Unreadable, signed};
+use super::transaction::Transaction;
 use super::values::{Row as Columns, Values, values};
 use super::{OpenStore, Shared, digest};
 use crate::claimers::Claimers;
 use crate::clock::Now;
-use crate::error::{Error, Reason, Result};
+use crate::error::Result;
 use crate::events::{EventKind, Hub};
 use crate::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use crate::sync::{Mutex, RwLock};
 
 /// Expired rows that one write removes beside its own work.
-const SWEEP_PER_WRITE: usize = 4;
+pub(super) const SWEEP_PER_WRITE: usize = 4;
 /// Expired rows that are removed in one go to make room.
 const SWEEP_TO_MAKE_ROOM: usize = 64;
 /// How long a look at the next deadline is good for: other processes may have stored an earlier one.
 const SWEEP_INTERVAL_MS: i64 = 1000;
-
-/// Two callers with this lock at once do not exclude each other, but exclude who has it alone.
-const SHARE_LIMIT: &str = "SELECT pg_advisory_xact_lock_shared($1)";
-const LOCK_LIMIT: &str = "SELECT pg_advisory_xact_lock($1)";
 
 /// The rows of one kind under one name.
 pub(super) struct PgTable<R: PgRow> {
@@ -49,7 +42,7 @@ pub(super) struct PgTable<R: PgRow> {
     /// Not before then is there something to sweep, as far as is known: milliseconds since 1970.
     sweep_at_ms: AtomicI64,
     /// How many transactions may be under way that take a slot, once slots are counted.
-    counted_with: Mutex<Option<i64>>,
+    pub(super) counted_with: Mutex<Option<i64>>,
     /// Who waits for tasks, and what became of them here; of tables of tasks only.
     pub(super) claimers: Arc<Claimers>,
     pub(super) queue_watch: Arc<QueueWatch>,
@@ -60,34 +53,11 @@ pub(super) struct PgTable<R: PgRow> {
     listeners: RwLock<Vec<Weak<dyn ExpiryListener<R>>>>,
 }
 
-/// What was read before a write.
-pub(super) struct Found<R> {
-    pub(super) now: Now,
-    pub(super) heard: Heard,
-    pub(super) stored: Option<Stored<R>>,
-}
-
 /// Who listened, and when that was known.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Heard {
     pub(super) kinds: i64,
     pub(super) at: Instant,
-}
-
-/// What came of an insert.
-enum Inserted {
-    /// When the row was created, where the server dates it, and who listens.
-    Done(Option<i64>, i64),
-    /// The id, or the operation, is another row's.
-    Taken,
-    /// A limit is reached.
-    Full(Error),
-}
-
-impl Inserted {
-    fn of(answer: &Answer) -> Self {
-        answer.rows.first().map_or(Self::Taken, |row| Self::Done(row.optional_integer(0), row.integer(1)))
-    }
 }
 
 /// How many rows a statement changed: it counts them itself when it changes several tables.
@@ -126,13 +96,13 @@ impl<R: PgRow> PgTable<R> {
     }
 
     /// The parameters of statements that show the row `id`, to a caller with a claim or to any.
-    fn shown(&self, claim: Option<Claim<'_>>, id: &str) -> Values {
+    pub(super) fn shown(&self, claim: Option<Claim<'_>>, id: &str) -> Values {
         let (name, now_ms) = (self.name, self.shared.manual_ms());
         let Some(Claim { endpoint, partition }) = claim else { return values![name, now_ms, id] };
         values![name, now_ms, id, self.shared.number, endpoint, partition]
     }
 
-    fn is_claimed(&self, claim: Claim<'_>, id: &str) -> Result<bool> {
+    pub(super) fn is_claimed(&self, claim: Claim<'_>, id: &str) -> Result<bool> {
         Ok(!self.shared.read(&self.statements.is_claimed, &self.shown(Some(claim), id))?.is_empty())
     }
 
@@ -146,288 +116,14 @@ impl<R: PgRow> PgTable<R> {
         Stored::read(columns, at, self.shared.ticks, now, ended).map_err(Fault::into_error)
     }
 
-    /// Reads the row `id` and all that a write must know beside it.
-    fn read_to_write(&self, claim: Option<Claim<'_>>, id: &str) -> Result<Found<R>> {
-        // Before the database is read: what is removed from it meanwhile is forgotten here.
-        let ended = self.shared.pins.ended();
-        let at = Instant::now();
-        let rows = if claim.is_some() {
-            self.shared.read(&self.statements.select_to_write_claimed, &self.shown(claim, id))?
-        } else {
-            let values = values![self.name, self.shared.manual_ms(), id, self.shared.number];
-            self.shared.read(&self.statements.select_to_write, &values)?
-        };
-        let columns = rows.first().ok_or_else(|| Fault::Protocol.into_error())?;
-        let now = self.shared.note_time(columns.integer(0));
-        let heard = Heard { kinds: columns.integer(1), at };
-        Ok(Found { now, heard, stored: self.stored(columns, 2, now, &ended)? })
-    }
-
-    /// What `decide` makes of the row, as often as others come in between.
-    pub(super) fn change(
-        &self,
-        claim: Option<Claim<'_>>,
-        id: &str,
-        limits: Limits,
-        decide: &mut Decide<'_, R>,
-    ) -> Result<()> {
-        let mut tries = Tries::default();
-        while !self.try_change(claim, id, limits, decide)? {
-            if !tries.again_after_conflict(&self.shared) {
-                return Err(Failure::Again.into_error());
-            }
-        }
-        Ok(())
-    }
-
-    /// One try. False when others came in between.
-    pub(super) fn try_change(
-        &self,
-        claim: Option<Claim<'_>>,
-        id: &str,
-        limits: Limits,
-        decide: &mut Decide<'_, R>,
-    ) -> Result<bool> {
-        let Found { now, heard, stored } = self.read_to_write(claim, id)?;
-        let (alive, gone) = match stored {
-            Some(stored) if stored.is_expired(now) => (None, Some(stored.head)),
-            Some(Stored { row: Err(Unreadable), .. }) => {
-                if claim.is_some_and(|claim| !self.is_claimed(claim, id).unwrap_or(true)) {
-                    // To all others it is not there, but its id is taken.
-                    return match decide(None, now)? {
-                        Change::Keep | Change::Remove => Ok(true),
-                        _ => Err(Error::new(Reason::TaskNotFound, "there is no such task for this owner")),
-                    };
-                }
-                return Err(corrupt_row());
-            }
-            Some(Stored { head, row: Ok(row) }) => (Some((head, row)), None),
-            None => (None, None),
-        };
-        let change = decide(alive.as_ref().map(|(_, row)| row), now)?;
-        let is_replicated = matches!(change, Change::PutReplicated(_));
-        let is_announced = !matches!(change, Change::PutUnannounced(_));
-        match (change, alive) {
-            (Change::Keep, _) | (Change::Remove, None) => return Ok(true),
-            (
-                Change::Put(new) | Change::PutReplicated(new) | Change::PutUnannounced(new),
-                Some((head, old)),
-            ) => {
-                let Write { sql, values } = new.update(&old, head, self).map_err(Failure::into_error)?;
-                if self.write(sql, &values)? == 0 {
-                    return Ok(false);
-                }
-                self.expect_deadline(&new);
-                R::stored(self, &new);
-                let events = R::events(Some(&old), &new, is_replicated);
-                self.tell(heard, if is_announced { events } else { &[] }, Some(&old), &new);
-            }
-            (Change::Put(new) | Change::PutReplicated(new) | Change::PutUnannounced(new), None) => {
-                if let Some(head) = gone {
-                    self.remove_expired(head.sequence)?;
-                }
-                match self.insert(&new, limits, None)? {
-                    Inserted::Done(..) => {}
-                    Inserted::Taken => return Ok(false),
-                    Inserted::Full(error) => {
-                        // Expired rows give way, as many as it takes.
-                        return if self.make_room()? { Ok(false) } else { Err(error) };
-                    }
-                }
-                self.expect_deadline(&new);
-                R::stored(self, &new);
-                let events = R::events(None, &new, is_replicated);
-                self.tell(heard, if is_announced { events } else { &[] }, None, &new);
-            }
-            (Change::Remove, Some((head, _))) => {
-                let values = values![head.sequence, head.version];
-                if self.write(&self.statements.delete, &values)? == 0 {
-                    return Ok(false);
-                }
-                self.tell_waiters(heard, id);
-            }
-        }
-        if self.is_sweep_due(now) {
-            // What cannot be removed now is removed by whoever comes by later.
-            let _ = self.sweep_batch(SWEEP_PER_WRITE);
-        }
-        Ok(true)
-    }
-
-    /// Runs a statement that writes, and says how many rows it changed; none where another has what must be unique.
-    fn write(&self, sql: &str, values: &Values) -> Result<i64> {
-        match self.shared.write(sql, values) {
-            Ok(answer) => Ok(changed(&answer)),
-            Err(Failure::Storage(fault)) if fault.is(UNIQUE_VIOLATION) => Ok(0),
-            Err(failure) => Err(failure.into_error()),
-        }
-    }
-
-    fn new_row(&self, limit: Option<i64>, made_at_ms: Option<i64>) -> NewRow {
-        NewRow { name: self.name, limit, made_at_ms, store: self.shared.number }
-    }
-
-    /// Creates a row that is most likely not there, in one way to the server and back. What `decide` makes of it is
-    /// dated by what is known here of the server's time, and by the server itself where it is stored; then it is
-    /// decided again with that date, for the caller.
-    pub(super) fn create_new(&self, id: &str, limits: Limits, decide: &mut Decide<'_, R>) -> Result<()> {
-        let at = Instant::now();
-        let now = self.shared.now()?;
-        let Change::Put(new) = decide(None, now)? else { return self.change(None, id, limits, decide) };
-        let made_at_ms = self.shared.manual_ms().is_none().then_some(now.wall_ms);
-        let Inserted::Done(created_at, kinds) = self.insert(&new, limits, made_at_ms)? else {
-            // The id is taken, or the limit is reached: that is decided on what is there.
-            return self.change(None, id, limits, decide);
-        };
-        let created_at = created_at.filter(|_| made_at_ms.is_some()).unwrap_or(now.wall_ms);
-        let now = self.shared.note_time(created_at);
-        let Change::Put(new) = decide(None, now)? else { return Err(Fault::Protocol.into_error()) };
-        self.expect_deadline(&new);
-        R::stored(self, &new);
-        self.tell(Heard { kinds, at }, R::events(None, &new, false), None, &new);
-        if self.is_sweep_due(now) {
-            let _ = self.sweep_batch(SWEEP_PER_WRITE);
-        }
-        Ok(())
-    }
-
-    /// Inserts a row within `limits`.
-    fn insert(&self, new: &R, limits: Limits, made_at_ms: Option<i64>) -> Result<Inserted> {
-        let ticks = self.shared.ticks;
-        let is_limited = limits.total.is_some() || limits.per_partition.is_some();
-        if !is_limited || !new.takes_slot() {
-            let Write { sql, values } = new.insert(&self.statements, &self.new_row(None, made_at_ms), ticks);
-            return match self.shared.write(sql, &values) {
-                Ok(answer) => Ok(Inserted::of(&answer)),
-                Err(Failure::Storage(fault)) if fault.is(UNIQUE_VIOLATION) => Ok(Inserted::Taken),
-                Err(failure) => Err(failure.into_error()),
-            };
-        }
-        let most_under_way = if limits.total.is_some() { self.count_from_now_on()? } else { 0 };
-        // As long as all transactions under way together cannot reach the limit, they need not wait for each other.
-        let far_limit =
-            limits.total.map(|total| signed(total).saturating_sub(most_under_way)).filter(|far| *far > 0);
-        if let Some(far_limit) = far_limit
-            && let done @ (Inserted::Done(..) | Inserted::Full(_)) =
-                self.insert_within(new, limits, Some(far_limit), made_at_ms)?
-        {
-            return Ok(done);
-        }
-        self.insert_within(new, limits, None, made_at_ms)
-    }
-
-    /// The same in one transaction that holds the locks of the limits: that of the total shared while `far_limit` is
-    /// not reached, and alone to count exactly.
-    fn insert_within(
-        &self,
-        new: &R,
-        limits: Limits,
-        far_limit: Option<i64>,
-        made_at_ms: Option<i64>,
-    ) -> Result<Inserted> {
-        let ticks = self.shared.ticks;
-        let total_key = self.total_key();
-        let partition = new.partition();
-        let done = self.shared.transaction(|transaction| {
-            if let Some(limit) = limits.per_partition {
-                let key = self.partition_key(partition.as_deref());
-                transaction.defer(LOCK_LIMIT, values![key]);
-                let mut values = values![self.name, self.shared.manual_ms()];
-                let [named, anonymous] = &self.statements.count_in_partition;
-                let sql = if let Some(partition) = partition.as_deref() {
-                    values.push(partition.into());
-                    named
-                } else {
-                    anonymous
-                };
-                let count = transaction.query(sql, values)?.first().map_or(0, |row| row.integer(0));
-                if count >= signed(limit) {
-                    return self.full(transaction, new, limits.partition_reached());
-                }
-            }
-            if let (Some(total), None) = (limits.total, far_limit) {
-                transaction.defer(LOCK_LIMIT, values![total_key]);
-                let rows = transaction.query(&self.statements.count_slots, values![self.name])?;
-                let beyond = rows.first().map_or(0, |row| row.integer(0)).saturating_sub(signed(total)) + 1;
-                if beyond > 0 {
-                    // Those that have expired do not count, whether they are removed or not.
-                    let values = values![self.name, self.shared.manual_ms(), beyond];
-                    let expired = transaction.query(&self.statements.count_expired, values)?;
-                    if expired.first().is_none_or(|row| row.integer(0) - row.integer(1) >= signed(total)) {
-                        return self.full(transaction, new, limits.total_reached());
-                    }
-                }
-            } else if limits.total.is_some() {
-                transaction.defer(SHARE_LIMIT, values![total_key]);
-            }
-            let Write { sql, values } =
-                new.insert(&self.statements, &self.new_row(far_limit, made_at_ms), ticks);
-            match transaction.finish(sql, values) {
-                Ok(answer) => Ok(Inserted::of(&answer)),
-                Err(Failure::Storage(fault)) if fault.is(UNIQUE_VIOLATION) => {
-                    transaction.give_up();
-                    Ok(Inserted::Taken)
-                }
-                Err(failure) => Err(failure),
-            }
-        })?;
-        Ok(done)
-    }
-
-    /// A limit is reached, unless another has made the very row meanwhile: that goes before.
-    fn full<'t>(
-        &'t self,
-        transaction: &mut Transaction<'t>,
-        new: &R,
-        error: Error,
-    ) -> std::result::Result<Inserted, Failure> {
-        let operation = new.operation();
-        let values = values![self.name, new.id(), operation.as_ref().map(<[u8; 32]>::as_slice)];
-        let is_taken = !transaction.query(&self.statements.is_taken, values)?.is_empty();
-        Ok(if is_taken { Inserted::Taken } else { Inserted::Full(error) })
-    }
-
-    /// The lock of the limit of the total.
-    fn total_key(&self) -> i64 {
-        self.shared.lock_key(&["total", &self.name.to_string()])
-    }
-
-    /// The lock of the limit of a partition.
-    fn partition_key(&self, partition: Option<&str>) -> i64 {
-        let name = self.name.to_string();
-        match partition {
-            None => self.shared.lock_key(&["anonymous", &name]),
-            Some(partition) => self.shared.lock_key(&["partition", &name, partition]),
-        }
-    }
-
-    /// Makes sure that slots are counted, and says how many transactions may be under way at most.
-    fn count_from_now_on(&self) -> Result<i64> {
-        let mut counted_with = self.counted_with.lock();
-        if let Some(most) = *counted_with {
-            return Ok(most);
-        }
-        let table = format!("{}.taskhold_{}", self.shared.pool.setup().schema, R::TABLE);
-        let look = "SELECT @is_counted($1::regclass), current_setting('max_connections')::bigint";
-        let rows = self.shared.read(look, &values![table.as_str()])?;
-        let row = rows.first().ok_or_else(|| Fault::Protocol.into_error())?;
-        let most = row.integer(1);
-        if !row.flag(0) {
-            let count = format!("SELECT @count_{}()", R::TABLE);
-            self.shared.change_schema(&count)?;
-        }
-        *counted_with = Some(most);
-        Ok(most)
-    }
-
     /// Whether expired rows went, or something else that counted.
-    fn make_room(&self) -> Result<bool> {
+    pub(super) fn make_room(&self) -> Result<bool> {
         let settled = R::settle(self, SWEEP_TO_MAKE_ROOM)?;
         Ok(self.sweep_batch(SWEEP_TO_MAKE_ROOM)? + settled > 0)
     }
 
     /// Deletes a row that has expired, unless somebody has changed that.
-    fn remove_expired(&self, sequence: i64) -> Result<()> {
+    pub(super) fn remove_expired(&self, sequence: i64) -> Result<()> {
         let mut expired = Vec::new();
         let ended = self.shared.pins.ended();
         self.shared.transaction(|transaction| {
@@ -473,7 +169,7 @@ impl<R: PgRow> PgTable<R> {
     }
 
     /// Removes up to `most` expired rows and says how many.
-    fn sweep_batch(&self, most: usize) -> Result<usize> {
+    pub(super) fn sweep_batch(&self, most: usize) -> Result<usize> {
         R::settle(self, most)?;
         let at_most = i64::try_from(most).unwrap_or(i64::MAX);
         let mut expired = Vec::new();
@@ -530,7 +226,7 @@ impl<R: PgRow> PgTable<R> {
         }
     }
 
-    fn tell_waiters(&self, heard: Heard, id: &str) {
+    pub(super) fn tell_waiters(&self, heard: Heard, id: &str) {
         if let Some(kinds) = self.kinds_heard(heard) {
             let told = Told { name: self.name, id, events: &[], queue: None };
             self.shared.changes.tell(&self.shared, kinds, &told);
@@ -547,13 +243,13 @@ impl<R: PgRow> PgTable<R> {
         (kinds != 0).then_some(kinds)
     }
 
-    fn is_sweep_due(&self, now: Now) -> bool {
+    pub(super) fn is_sweep_due(&self, now: Now) -> bool {
         let at = self.sweep_at_ms.load(Ordering::Relaxed);
         // After a step back of the clock the time stored lies too far ahead.
         now.wall_ms >= at || at.saturating_sub(now.wall_ms) > SWEEP_INTERVAL_MS
     }
 
-    fn expect_deadline(&self, row: &R) {
+    pub(super) fn expect_deadline(&self, row: &R) {
         if let Some(deadline) = row.expires_at() {
             self.sweep_at_ms.fetch_min(self.shared.ticks.deadline_ms(deadline), Ordering::Relaxed);
         }

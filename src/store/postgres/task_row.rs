@@ -138,6 +138,7 @@ impl PgRow for TaskRow {
     const HAS_CLAIM: &'static str = "t.endpoint = $5 AND t.authorization_partition IS NOT DISTINCT FROM $6";
     const EXPIRES_BY_COLUMN: bool = true;
     const DEPENDENTS: &'static [(&'static str, &'static str)] = &[("work", "task"), ("work_texts", "task")];
+    const LOCKED_FIRST: &'static [(&'static str, &'static str)] = &[("work", "task")];
     const LOCK_EXPIRED: (&'static str, &'static str) = (
         concat!(
             "WITH w AS MATERIALIZED (SELECT task FROM @work WHERE task IN (SELECT sequence FROM @tasks \

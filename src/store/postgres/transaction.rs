@@ -17,6 +17,9 @@ use crate::sync::thread;
 /// How often a step is tried again on a new connection, and how often in favour of others.
 const MOST_CONNECTIONS: u32 = 3;
 const MOST_CONFLICTS: u32 = 64;
+/// After how many tries in vain a change locks what it reads: with others at the same row without a break, one that only
+/// compares may lose every time.
+const CONFLICTS_BEFORE_LOCK: u32 = 4;
 /// The longest rest before a step is tried again in favour of others.
 const LONGEST_REST_MICROS: u64 = 8_000;
 
@@ -44,6 +47,16 @@ impl Tries {
         }
         self.connections += 1;
         fault.is_of_the_connection() && self.connections < MOST_CONNECTIONS
+    }
+
+    /// Whether others were in the way so often that the next try locks what it reads.
+    pub(super) fn is_losing(&self) -> bool {
+        self.conflicts >= CONFLICTS_BEFORE_LOCK
+    }
+
+    /// Whether there is no other try after this one.
+    pub(super) fn is_last(&self) -> bool {
+        self.conflicts + 1 >= MOST_CONFLICTS
     }
 
     /// Whether to try again after others changed what was read.

@@ -17,7 +17,7 @@ use super::row::{PgRow as _, Stored, Write};
 use super::statement_text::{now, server_ms};
 use super::table::{Heard, PgTable, changed};
 use super::transaction::{Transaction, Tries};
-use super::values::{Values, values};
+use super::values::{Row as Columns, Values, values};
 use crate::claimers::Claimers;
 use crate::clock::Moment;
 use crate::error::Result;
@@ -37,6 +37,9 @@ const FIRST_DUE_QUEUE: &str = concat!(
 );
 const OF_OPERATION: &str = "SELECT t.id FROM @work w JOIN @tasks t ON t.sequence = w.task \
      WHERE w.name = $1 AND w.operation_key = $2";
+/// Locks the tasks with the ids `$2`, one after another in their order.
+const LOCK_WORK: &str = "SELECT 1::bigint FROM @work w JOIN @tasks t ON t.sequence = w.task \
+     WHERE t.name = $1 AND t.id = ANY ($2) ORDER BY t.id FOR UPDATE OF w";
 /// The time, and lapsed tasks that have not expired, at most `$3`; then, in a row without an id, when the next lapses.
 const LAPSED: &str = concat!(
     "SELECT n.now, l.id, l.ends_at FROM (SELECT ",
@@ -91,21 +94,14 @@ impl TaskTable for PgTable<TaskRow> {
             let holder = self.shared.read(OF_OPERATION, &values![self.name, key.as_slice()])?;
             let holder = holder.first().map(|columns| columns.text(0));
             // Where the holder has expired, the new task takes its place.
-            if self.try_change(None, holder.as_deref().unwrap_or(id), limits, decide)? {
+            if self.try_change(None, holder.as_deref().unwrap_or(id), limits, decide, &mut tries)? {
                 return Ok(true);
-            }
-            if !tries.again_after_conflict(&self.shared) {
-                return Err(Failure::Again.into_error());
             }
         }
     }
 
     fn claim(&self, queues: &[Arc<str>], decide: &mut DecideClaim<'_>) -> Result<Option<TaskRow>> {
-        let mut values = values![self.name, self.shared.manual_ms()];
-        values.push_texts(queues.iter().map(|queue| &**queue));
-        let first = self.shared.read(FIRST_DUE_QUEUE, &values)?;
-        let Some(first) = first.first().map(|columns| columns.integer(0)) else { return Ok(None) };
-        let first = usize::try_from(first - 1).unwrap_or(0);
+        let Some(first) = self.first_due_queue(queues)? else { return Ok(None) };
         let mut expired = Vec::new();
         let claimed = self.shared.transaction(|transaction| {
             expired.clear();
@@ -132,7 +128,11 @@ impl TaskTable for PgTable<TaskRow> {
         let mut tries = Tries::default();
         // Those that others changed meanwhile are tried again, and no others.
         while !left.is_empty() {
-            left = self.renew_each(ids, &left, decide)?;
+            left = if tries.is_losing() {
+                self.renew_each_locked(ids, &left, decide)?
+            } else {
+                self.renew_each(ids, &left, decide)?
+            };
             if !left.is_empty() && !tries.again_after_conflict(&self.shared) {
                 return Err(Failure::Again.into_error());
             }
@@ -185,6 +185,18 @@ impl TaskTable for PgTable<TaskRow> {
 }
 
 impl PgTable<TaskRow> {
+    /// The place of the first queue that may have a due task.
+    fn first_due_queue(&self, queues: &[Arc<str>]) -> Result<Option<usize>> {
+        // Of a single one the claim itself finds out: one way to the server and back less.
+        if queues.len() == 1 {
+            return Ok(Some(0));
+        }
+        let mut values = values![self.name, self.shared.manual_ms()];
+        values.push_texts(queues.iter().map(|queue| &**queue));
+        let first = self.shared.read(FIRST_DUE_QUEUE, &values)?;
+        Ok(first.first().map(|columns| usize::try_from(columns.integer(0) - 1).unwrap_or(0)))
+    }
+
     fn claim_in<'t>(
         &'t self,
         transaction: &mut Transaction<'t>,
@@ -229,12 +241,53 @@ impl PgTable<TaskRow> {
     /// One look at those of `ids` that are still to be done, and one transaction that changes them in the order of their
     /// ids. Gives those that others changed meanwhile.
     fn renew_each(&self, ids: &[&str], places: &[usize], decide: &mut DecideEach<'_>) -> Result<Vec<usize>> {
+        let rows = self.shared.read(&self.shared.tasks_by_ids, &self.of_places(ids, places))?;
+        let renewals = self.renewals(&rows, ids, places, decide)?;
+        if renewals.is_empty() {
+            return Ok(Vec::new());
+        }
+        let again = self.shared.transaction(|transaction| write_renewals(transaction, &renewals))?;
+        self.renewed(&renewals);
+        Ok(again)
+    }
+
+    /// The same in one transaction that locks the tasks first, in the order of their ids.
+    fn renew_each_locked(
+        &self,
+        ids: &[&str],
+        places: &[usize],
+        decide: &mut DecideEach<'_>,
+    ) -> Result<Vec<usize>> {
+        let mut renewals = Vec::new();
+        let again = self.shared.transaction(|transaction| {
+            let mut locked = values![self.name];
+            locked.push_texts(places.iter().map(|&place| ids[place]));
+            transaction.defer(LOCK_WORK, locked);
+            let rows = transaction.query(&self.shared.tasks_by_ids, self.of_places(ids, places))?;
+            renewals = self.renewals(&rows, ids, places, decide).map_err(Failure::Refused)?;
+            write_renewals(transaction, &renewals)
+        })?;
+        self.renewed(&renewals);
+        Ok(again)
+    }
+
+    fn of_places(&self, ids: &[&str], places: &[usize]) -> Values {
         let mut values = values![self.name, self.shared.manual_ms()];
         values.push_texts(places.iter().map(|&place| ids[place]));
-        let rows = self.shared.read(&self.shared.tasks_by_ids, &values)?;
+        values
+    }
+
+    /// What `decide` makes of the tasks that were found.
+    fn renewals(
+        &self,
+        rows: &[Columns],
+        ids: &[&str],
+        places: &[usize],
+        decide: &mut DecideEach<'_>,
+    ) -> Result<Vec<Renewal<'_>>> {
         let mut found = hashbrown::HashMap::with_capacity(rows.len());
         let mut now = None;
-        for columns in &rows {
+        for columns in rows {
             let time = self.shared.note_time(columns.integer(0));
             now = Some(time);
             let Some(stored) = self.stored(columns, 1, time, &[])? else { continue };
@@ -245,38 +298,29 @@ impl PgTable<TaskRow> {
                 found.insert(row.id().to_owned(), (stored.head, row));
             }
         }
-        let now = now.map_or_else(|| self.shared.now(), Ok)?;
-        let mut writes = Vec::new();
+        let now = now.unwrap_or_else(|| self.shared.estimated_now());
+        let mut renewals = Vec::new();
         for &place in places {
             let known = found.get(ids[place]);
             let change = decide(place, known.map(|(_, row)| row), now);
-            let (super::super::Change::Put(new)
-            | super::super::Change::PutReplicated(new)
-            | super::super::Change::PutUnannounced(new)) = change
+            let (super::super::Change::Put(row)
+            | super::super::Change::PutReplicated(row)
+            | super::super::Change::PutUnannounced(row)) = change
             else {
                 continue;
             };
             if let Some((head, old)) = known {
-                writes.push((place, new.update(old, *head, self).map_err(Failure::into_error)?, new));
+                let write = row.update(old, *head, self).map_err(Failure::into_error)?;
+                renewals.push(Renewal { place, write, row });
             }
         }
-        if writes.is_empty() {
-            return Ok(Vec::new());
+        Ok(renewals)
+    }
+
+    fn renewed(&self, renewals: &[Renewal<'_>]) {
+        for renewal in renewals {
+            self.expect_lapse(&renewal.row);
         }
-        let again = self.shared.transaction(|transaction| {
-            let batch = writes.iter().map(|(_, Write { sql, values }, _)| (*sql, values.clone()));
-            let answers = transaction.run_all(batch)?;
-            let places = writes.iter().map(|(place, ..)| *place);
-            Ok(places
-                .zip(&answers)
-                .filter(|(_, answer)| changed(answer) == 0)
-                .map(|(place, _)| place)
-                .collect::<Vec<_>>())
-        })?;
-        for (_, _, row) in &writes {
-            self.expect_lapse(row);
-        }
-        Ok(again)
     }
 
     /// Looks for lapses when that of this row comes, too.
@@ -285,6 +329,27 @@ impl PgTable<TaskRow> {
             self.look_for_lapses_at_ms.fetch_min(ends.wall_ms, Ordering::Relaxed);
         }
     }
+}
+
+/// A task as it is written by [`TaskTable::transact_each`], and its place among the ids.
+struct Renewal<'t> {
+    place: usize,
+    write: Write<'t>,
+    row: TaskRow,
+}
+
+/// Writes renewals and gives the places of those that others changed meanwhile.
+fn write_renewals<'t>(
+    transaction: &mut Transaction<'t>,
+    renewals: &[Renewal<'t>],
+) -> std::result::Result<Vec<usize>, Failure> {
+    if renewals.is_empty() {
+        return Ok(Vec::new());
+    }
+    let batch = renewals.iter().map(|renewal| (renewal.write.sql, renewal.write.values.clone()));
+    let answers = transaction.run_all(batch)?;
+    let places = renewals.iter().map(|renewal| renewal.place);
+    Ok(places.zip(&answers).filter(|(_, answer)| changed(answer) == 0).map(|(place, _)| place).collect())
 }
 
 /// The time, and the tasks with the ids `$3`.
