@@ -20,8 +20,8 @@ import org.junit.jupiter.api.Test;
 /** What the files beside the code say of it is true. */
 class PackagingTest {
     private static final Path BINDING = Path.of(System.getProperty("taskhold.root"), "bindings", "java");
-    private static final Pattern ARTIFACT = Pattern.compile("<artifactId>(taskhold-\\w+)</artifactId>\\s*<version>([^<]*)<");
-    private static final Pattern MODULE = Pattern.compile("<module>(taskhold-\\w+)</module>");
+    private static final Pattern ARTIFACT = Pattern.compile("<artifactId>(taskhold-[\\w-]+)</artifactId>\\s*<version>([^<]*)<");
+    private static final Pattern MODULE = Pattern.compile("<module>(taskhold-[\\w-]+)</module>");
 
     private static Set<String> found(Pattern pattern, String text) {
         return pattern.matcher(text).results().map(one -> one.group(1)).collect(Collectors.toCollection(TreeSet::new));
