@@ -197,7 +197,7 @@ MAVEN := mvn --batch-mode --quiet -Dorg.slf4j.simpleLogger.log.org.apache.maven.
 test-java: lib
 	@scripts/require.sh mvn javac
 	@echo 'Testing: the Java binding'
-	@$(MAVEN) -f bindings/java install
+	@scripts/postgres.sh icu $(MAVEN) -f bindings/java install
 
 demo-java: lib
 	@scripts/require.sh mvn javac
@@ -227,7 +227,7 @@ $(NODE_EXAMPLES)/installed: examples/node/package-lock.json
 test-node: lib $(NODE)/dist/index.js
 	@echo 'Testing: Node'
 	@cd $(NODE) && node_modules/node22/bin/node node_modules/typescript/bin/tsc -p tests
-	@cd $(NODE) && node_modules/node22/bin/node $(NODE_TESTS) .tests/*.test.js
+	@cd $(NODE) && $(CURDIR)/scripts/postgres.sh icu node_modules/node22/bin/node $(NODE_TESTS) .tests/*.test.js
 	@cd $(NODE) && node_modules/node20/bin/node $(NODE_TESTS) $(NODE_EVERYWHERE)
 
 demo-node: lib $(NODE)/dist/index.js $(NODE_EXAMPLES)/installed
