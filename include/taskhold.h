@@ -389,7 +389,7 @@ const char *taskhold_status_name(int32_t status);
 /**
  * Describes the library: `version`, `abiVersion`, `backends` (array of strings), `limits` (`identifierBytes`,
  * `nestingDepth`, `payloadBytes` where no option says otherwise, `durationMs`, `taskPageSize`,
- * `a2aTaskPageSize`), `defaults` (the options of `manager`, `sessionStore` and `stateProvider` over memory) and
+ * `sessionPageSize`, `a2aTaskPageSize`), `defaults` (the options of `manager`, `sessionStore` and `stateProvider` over memory) and
  * `liveHandles` (how many handles this process has open). Members may be added.
  *
  * @param out_json  Out, owned: JSON object. Free it with taskhold_string_free().
@@ -1375,6 +1375,28 @@ taskhold_status taskhold_session_store_find_authorized_session(taskhold_session_
                                                                const char *session_id,
                                                                char **out_session,
                                                                char **out_error);
+
+/**
+ * Lists sessions for operators, oldest first. Never for clients: nobody's authorization is checked. A full walk
+ * meets every session that stays meanwhile, each once, whatever comes and goes. Sessions that expired are not shown,
+ * terminated ones are. To be listed keeps no session alive.
+ *
+ * `params`: `endpoint` and `authorizationPartition` (null: the anonymous one) as filters; `pageSize` 1 to 1000 (100);
+ * `pageToken`, from the page before ("": the first). A page may be short, or empty, before the last.
+ *
+ * @param sessions  In: the session store.
+ * @param params    In, optional: JSON object.
+ * @param out_page  Out, owned: `{"sessions": [...], "corrupt": ["id"...], "nextPageToken": ""}`: the sessions as
+ *                  taskhold_session_store_find_by_session_id() gives them; `corrupt` names those that cannot be
+ *                  read; the token is "" on the last page. Free it with taskhold_string_free().
+ * @param out_error Out, owned, optional: why the call failed.
+ * @return OK; INVALID_ARGUMENT (invalid_page_token, malformed `params`).
+ * @note Any thread. A store in memory does not block.
+ */
+taskhold_status taskhold_session_store_list_sessions(taskhold_session_store *sessions,
+                                                     const char *params,
+                                                     char **out_page,
+                                                     char **out_error);
 
 /**
  * Replaces a session by compare-and-set: only if it has not expired and is stored exactly as `expected` says

@@ -15,6 +15,12 @@ pub(crate) const MAXIMUM_NAME_BYTES: usize = 1024;
 /// Largest duration: it must fit a signed 64-bit count of nanoseconds.
 pub(crate) const MAXIMUM_DURATION_MS: u64 = (i64::MAX / crate::clock::NANOS_PER_MILLI) as u64;
 
+/// Rows on a page of an operators' listing, unless another number is asked for.
+pub(crate) const DEFAULT_PAGE_SIZE: u64 = 100;
+
+/// Most rows on such a page.
+pub(crate) const MAXIMUM_PAGE_SIZE: u64 = 1000;
+
 /// Most members that an object of this library's own has.
 const MOST_MEMBERS: usize = 16;
 

@@ -73,6 +73,16 @@ pub(crate) fn decode<T>(
     })
 }
 
+/// The token of a page that goes on after the row with this sequence number.
+pub(crate) fn encode_number(scope: Scope, after: u64) -> String {
+    encode(scope, &after.to_be_bytes())
+}
+
+/// The sequence number in such a token.
+pub(crate) fn decode_number(text: &str, scope: Scope) -> Result<u64> {
+    decode(text, scope, size_of::<u64>(), |content| content.try_into().ok().map(u64::from_be_bytes))
+}
+
 fn content(text: &str, scope: Scope, maximum_bytes: usize) -> Option<Vec<u8>> {
     if text.len() > 2 * (1 + DIGEST_BYTES + maximum_bytes) {
         return None;

@@ -44,6 +44,7 @@ fn the_description_has_the_limits_and_the_defaults_that_hold() {
             "payloadBytes": 10_485_760,
             "durationMs": 9_223_372_036_854_u64,
             "taskPageSize": 1000,
+            "sessionPageSize": 1000,
             "a2aTaskPageSize": 100,
         })
     );

@@ -310,6 +310,7 @@ fn every_call_of_sessions(house: &mut House) {
     house.reads(
         &of("session_store_find_authorized_session", "s").with("endpoint", "/mcp").with("partition", "ann"),
     );
+    house.reads(&Call::new("session_store_list_sessions", "sessions"));
     let mut updated = session.clone();
     updated["version"] = json!(1);
     let replace =

@@ -310,7 +310,9 @@ fn an_unreadable_row_is_corrupt_for_its_id_and_hides_nothing_else() {
         let task = format!(r#"{{"id": "a{n}", "status": {{"state": "working"}}}}"#);
         provider.save_task(None, &task, None).unwrap();
     }
-    sessions.create("/mcp", Some(r#"{"sessionId": "s"}"#)).unwrap().unwrap();
+    for id in ["r", "s", "t"] {
+        sessions.create("/mcp", Some(&format!(r#"{{"sessionId": "{id}"}}"#))).unwrap().unwrap();
+    }
     let outsider = outsider(&folder);
     outsider.execute("UPDATE tasks SET origin = '' WHERE id = ?1", (&ids[3],)).unwrap();
     outsider.execute("UPDATE tasks SET status = 'paused' WHERE id = ?1", (&ids[5],)).unwrap();
@@ -321,6 +323,11 @@ fn an_unreadable_row_is_corrupt_for_its_id_and_hides_nothing_else() {
     assert_eq!(tasks.cancel_task(&ids[5], None, None).unwrap_err().reason(), Reason::CorruptRow);
     assert!(tasks.find_task(&ids[4]).unwrap().is_some());
     assert_eq!(sessions.find_by_session_id("s").unwrap_err().status(), Status::Corrupt);
+    let page = json(sessions.list_sessions(None).unwrap().as_str());
+    let shown =
+        page["sessions"].as_array().unwrap().iter().map(|session| session["sessionId"].as_str().unwrap());
+    assert!(shown.eq(["r", "t"]), "{page}");
+    assert_eq!(page["corrupt"], json(r#"["s"]"#));
 
     // Only to those whose it is.
     outsider.execute("UPDATE tasks SET revision = 'x' WHERE id = ?1", (&ids[5],)).unwrap();

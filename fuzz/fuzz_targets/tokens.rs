@@ -1,4 +1,4 @@
-//! Page tokens of both listings: a walk by the tokens that were given out meets every task that matches once
+//! Page tokens of all listings: a walk by the tokens that were given out meets every task that matches once
 //! and in order; whatever is given as a token, nothing of another owner or outside of the filters is shown.
 
 #![no_main]
@@ -8,6 +8,7 @@ use libfuzzer_sys::fuzz_target;
 use serde_json::{Value, json};
 use taskhold::a2a::StateProvider;
 use taskhold::error::{Reason, Result};
+use taskhold::session::SessionStore;
 use taskhold::store::Store;
 use taskhold::task::TaskManager;
 use taskhold::text::Text;
@@ -178,15 +179,46 @@ fn operators(input: &Input) {
             expected.push(record["task"]["taskId"].clone());
         }
     }
+    let id = |record: &Value| record["task"]["taskId"].clone();
+    walk(input, "records", &|params| manager.list_tasks(Some(params)), &id, &expected);
+}
+
+fn sessions(input: &Input) {
+    let sessions = SessionStore::open(&Store::in_memory(), None).expect("opened");
+    let mut expected = Vec::new();
+    for bits in input.tasks.iter().take(24) {
+        let partition = if bits & 1 == 0 { json!("ann") } else { Value::Null };
+        let creation = json!({"authorizationPartition": partition}).to_string();
+        let session = sessions.create("/mcp", Some(&creation)).expect("created").expect("admitted");
+        let session: Value = serde_json::from_str(session.as_str()).expect("JSON");
+        if bits & 6 == 6 {
+            let id = session["sessionId"].as_str().expect("an id");
+            sessions.delete_by_session_id(id).expect("deleted");
+        } else if partition.is_null() == input.walked.second_owner {
+            expected.push(session["sessionId"].clone());
+        }
+    }
+    let id = |session: &Value| session["sessionId"].clone();
+    walk(input, "sessions", &|params| sessions.list_sessions(Some(params)), &id, &expected);
+}
+
+/// Walks over an operators' listing of one partition, whose rows are under `key`.
+fn walk(
+    input: &Input,
+    key: &str,
+    list: &dyn Fn(&str) -> Result<Text>,
+    id: &dyn Fn(&Value) -> Value,
+    expected: &[Value],
+) {
     let partition = if input.walked.second_owner { Value::Null } else { json!("ann") };
     let list = |token: &str| {
         let params = json!({
             "authorizationPartition": partition, "pageSize": input.walked.page_size % 4 + 1, "pageToken": token
         });
-        let page = page(manager.list_tasks(Some(&params.to_string())))?;
-        let records = page["records"].as_array().expect("records");
-        assert!(records.iter().all(|record| record["authorizationPartition"] == partition));
-        let shown: Vec<Value> = records.iter().map(|record| record["task"]["taskId"].clone()).collect();
+        let page = page(list(&params.to_string()))?;
+        let rows = page[key].as_array().expect("rows");
+        assert!(rows.iter().all(|row| row["authorizationPartition"] == partition));
+        let shown: Vec<Value> = rows.iter().map(id).collect();
         Some((shown, page["nextPageToken"].as_str().expect("a token").to_owned()))
     };
     let (mut walked, mut token) = (Vec::new(), String::new());
@@ -206,4 +238,5 @@ fn operators(input: &Input) {
 fuzz_target!(|input: Input| {
     a2a(&input);
     operators(&input);
+    sessions(&input);
 });

@@ -10,10 +10,10 @@ use super::status::taskhold_status;
 use crate::a2a::{self, StateProvider};
 use crate::error::{Error, Reason, Result, Status};
 use crate::json::{self, ObjectWriter};
-use crate::options::{MAXIMUM_DURATION_MS, MAXIMUM_NAME_BYTES};
+use crate::options::{MAXIMUM_DURATION_MS, MAXIMUM_NAME_BYTES, MAXIMUM_PAGE_SIZE};
 use crate::session::SessionStore;
 use crate::store::Store;
-use crate::task::{self, TaskManager};
+use crate::task::TaskManager;
 use crate::text::{Text, check_room};
 
 /// The version of the functions, types and constants of this header. Compare it with taskhold_abi_version()
@@ -58,7 +58,7 @@ pub extern "C" fn taskhold_status_name(status: i32) -> *const c_char {
 
 /// Describes the library: `version`, `abiVersion`, `backends` (array of strings), `limits` (`identifierBytes`,
 /// `nestingDepth`, `payloadBytes` where no option says otherwise, `durationMs`, `taskPageSize`,
-/// `a2aTaskPageSize`), `defaults` (the options of `manager`, `sessionStore` and `stateProvider` over memory) and
+/// `sessionPageSize`, `a2aTaskPageSize`), `defaults` (the options of `manager`, `sessionStore` and `stateProvider` over memory) and
 /// `liveHandles` (how many handles this process has open). Members may be added.
 ///
 /// @param out_json  Out, owned: JSON object. Free it with taskhold_string_free().
@@ -92,7 +92,8 @@ fn describe() -> Result<Text> {
         ("nestingDepth", json::MAXIMUM_DEPTH.into()),
         ("payloadBytes", json::DEFAULT_MAXIMUM_PAYLOAD_BYTES),
         ("durationMs", MAXIMUM_DURATION_MS),
-        ("taskPageSize", task::MAXIMUM_PAGE_SIZE),
+        ("taskPageSize", MAXIMUM_PAGE_SIZE),
+        ("sessionPageSize", MAXIMUM_PAGE_SIZE),
         ("a2aTaskPageSize", a2a::MAXIMUM_PAGE_SIZE),
     ];
     let mut text = Text::with_capacity(1024);

@@ -211,6 +211,40 @@ pub unsafe extern "C" fn taskhold_session_store_find_authorized_session(
     })
 }
 
+/// Lists sessions for operators, oldest first. Never for clients: nobody's authorization is checked. A full walk
+/// meets every session that stays meanwhile, each once, whatever comes and goes. Sessions that expired are not shown,
+/// terminated ones are. To be listed keeps no session alive.
+///
+/// `params`: `endpoint` and `authorizationPartition` (null: the anonymous one) as filters; `pageSize` 1 to 1000 (100);
+/// `pageToken`, from the page before ("": the first). A page may be short, or empty, before the last.
+///
+/// @param sessions  In: the session store.
+/// @param params    In, optional: JSON object.
+/// @param out_page  Out, owned: `{"sessions": [...], "corrupt": ["id"...], "nextPageToken": ""}`: the sessions as
+///                  taskhold_session_store_find_by_session_id() gives them; `corrupt` names those that cannot be
+///                  read; the token is "" on the last page. Free it with taskhold_string_free().
+/// @param out_error Out, owned, optional: why the call failed.
+/// @return OK; INVALID_ARGUMENT (invalid_page_token, malformed `params`).
+/// @note Any thread. A store in memory does not block.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn taskhold_session_store_list_sessions(
+    sessions: *mut taskhold_session_store,
+    params: *const c_char,
+    out_page: *mut *mut c_char,
+    out_error: *mut *mut c_char,
+) -> taskhold_status {
+    // SAFETY: out-parameters are NULL or writable until the function returns (header, "Outputs").
+    let (page, error) = unsafe { (Out::clear(out_page), Out::clear(out_error)) };
+    guard("taskhold_session_store_list_sessions", error, || {
+        let sessions = handle::get(sessions)?;
+        // SAFETY: strings are NULL or NUL-terminated and stay until the function returns (header, "Strings").
+        let params = unsafe { optional_text("params", params) }?;
+        page.require("out_page")?;
+        page.give(sessions.list_sessions(params)?)?;
+        Ok(())
+    })
+}
+
 /// Replaces a session by compare-and-set: only if it has not expired and is stored exactly as `expected` says
 /// (member order aside). A lost race changes nothing.
 ///

@@ -8,6 +8,7 @@
 
 mod creation;
 mod expired;
+mod list;
 mod options;
 mod pins;
 mod snapshot;
@@ -116,6 +117,10 @@ impl SessionStore {
         }
         check_identifier(session_id, SESSION_ID)?;
         self.find(session_id, Some(Claim { endpoint, partition }))
+    }
+
+    pub fn list_sessions(&self, params: Option<&str>) -> Result<Text> {
+        list::list_sessions(&*self.table, &self.options.name, params)
     }
 
     pub fn replace(&self, expected: &str, updated: &str) -> Result<bool> {

@@ -26,7 +26,7 @@ use std::time::Duration;
 
 pub use self::event_log::{Appended, KeptEvents, LogLimits, LogTotals};
 pub use self::rows::{A2aRow, ArrayIndex, InputState, Member, SessionRow, TaskRow, TaskStatus};
-pub use self::sessions::{ExpiredSession, HeldPins, Holder, SessionTable};
+pub use self::sessions::{ExpiredSession, HeldPins, Holder, SessionQuery, SessionTable};
 pub use self::task_texts::{TaskCreation, TaskTexts};
 pub use self::work::{Attempts, Lease, Work, WorkOrder, WorkState};
 use crate::claimers::Claimers;

@@ -1,5 +1,5 @@
-//! What a table of sessions can do beside what every table can: it counts pins, and tells the processes that have to do
-//! with a session when another one removes it by expiry.
+//! What a table of sessions can do beside what every table can: it lists them in order of creation, counts pins, and
+//! tells the processes that have to do with a session when another one removes it by expiry.
 
 #![forbid(unsafe_code)]
 
@@ -7,6 +7,23 @@ use std::sync::Arc;
 
 use super::{Decide, Limits, SessionRow, Table};
 use crate::error::Result;
+
+/// Which sessions an operator's listing shows.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct SessionQuery<'a> {
+    /// Only sessions of this endpoint.
+    pub endpoint: Option<&'a str>,
+    /// Only sessions of this partition; `Some(None)` is the anonymous one.
+    #[allow(
+        clippy::option_option,
+        reason = "no filter, the anonymous partition, and a named one are three things"
+    )]
+    pub partition: Option<Option<&'a str>>,
+    /// Only sessions created after the one with this sequence number; 0 starts at the oldest.
+    pub after: u64,
+    /// At most so many rows.
+    pub limit: usize,
+}
 
 /// Who creates and pins sessions: one for each open session store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -44,6 +61,15 @@ pub trait SessionTable: Table<SessionRow> {
         let _ = holder;
         self.transact_within(id, limits, decide)
     }
+
+    /// Shows the rows that match and have not expired, oldest first. Gives the sequence number to continue after, or
+    /// `None` when nothing is left. Ids of rows that cannot be read go to `corrupt`. `visit` must not call the store.
+    fn list(
+        &self,
+        query: &SessionQuery<'_>,
+        visit: &mut dyn FnMut(&SessionRow),
+        corrupt: &mut Vec<String>,
+    ) -> Result<Option<u64>>;
 
     /// Pins the session `id` once more and gives its instance; `None` when there is no such session.
     fn pin(&self, holder: Holder, id: &str) -> Result<Option<i64>>;

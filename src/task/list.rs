@@ -7,13 +7,10 @@ use std::borrow::Cow;
 use super::{lapse, render};
 use crate::error::{Result, invalid};
 use crate::json::{DEFAULT_MAXIMUM_PAYLOAD_BYTES, ObjectWriter};
-use crate::options::Object;
+use crate::options::{DEFAULT_PAGE_SIZE, MAXIMUM_PAGE_SIZE, Object};
 use crate::page_token::{self, Scope};
 use crate::store::{TaskQuery, TaskStatus, TaskTable, WorkState};
 use crate::text::Text;
-
-pub(crate) const DEFAULT_PAGE_SIZE: u64 = 100;
-pub(crate) const MAXIMUM_PAGE_SIZE: u64 = 1000;
 
 /// What a listing shows, and from where on.
 #[derive(Debug)]
@@ -88,18 +85,6 @@ impl<'a> Params<'a> {
     }
 }
 
-/// The token of a page that goes on after the task with this sequence number.
-fn page_token(scope: Scope, after: u64) -> String {
-    page_token::encode(scope, &after.to_be_bytes())
-}
-
-/// The sequence number in a token.
-fn place_of(token: &str, scope: Scope) -> Result<u64> {
-    page_token::decode(token, scope, size_of::<u64>(), |content| {
-        content.try_into().ok().map(u64::from_be_bytes)
-    })
-}
-
 /// One page of the table `name`, oldest first.
 pub(super) fn list_tasks(table: &dyn TaskTable, name: &str, params: Option<&str>) -> Result<Text> {
     let params = Params::parse(params)?;
@@ -111,7 +96,7 @@ pub(super) fn list_tasks(table: &dyn TaskTable, name: &str, params: Option<&str>
         queue: params.queue.as_deref(),
         worker: params.worker.as_deref(),
         work_state: params.work_state,
-        after: params.page_token.as_ref().map_or(Ok(0), |token| place_of(token, scope))?,
+        after: params.page_token.as_ref().map_or(Ok(0), |token| page_token::decode_number(token, scope))?,
         limit: params.page_size,
     };
     let mut text = Text::with_capacity(64);
@@ -126,7 +111,10 @@ pub(super) fn list_tasks(table: &dyn TaskTable, name: &str, params: Option<&str>
     )?;
     drop(records);
     page.array("corrupt").strings(&corrupt);
-    page.plain_string("nextPageToken", &next.map(|after| page_token(scope, after)).unwrap_or_default());
+    page.plain_string(
+        "nextPageToken",
+        &next.map(|after| page_token::encode_number(scope, after)).unwrap_or_default(),
+    );
     drop(page);
     Ok(text)
 }

@@ -31,7 +31,6 @@ use std::time::Duration;
 use self::arguments::{Caller, RenderOptions};
 use self::capabilities::{ClientCapabilities, TASKS_REQUIRED, Undeliverable, check_delivery};
 use self::id::TaskId;
-pub(crate) use self::list::MAXIMUM_PAGE_SIZE;
 use self::options::{ManagerOptions, MarkingOptions, end_options};
 use self::render::Answer;
 use self::steps::Lapses;

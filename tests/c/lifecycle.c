@@ -266,6 +266,13 @@ static void sessions(taskhold_store *store, taskhold_clock *clock) {
     CHECK_OK(taskhold_session_store_find_authorized_session(sessions, "/mcp", "alice", id, &found, &error));
     CHECK(strcmp(found, session) == 0);
     drop(&found);
+    CHECK_OK(taskhold_session_store_list_sessions(sessions, "{\"authorizationPartition\": \"alice\"}", &found, &error));
+    CHECK_JSON(found, "/sessions/0", session);
+    CHECK_JSON(found, "/sessions/1", NULL);
+    CHECK_JSON(found, "/nextPageToken", "");
+    drop(&found);
+    CHECK_REFUSED(TASKHOLD_INVALID_ARGUMENT, "invalid_page_token",
+                  taskhold_session_store_list_sessions(sessions, "{\"pageToken\": \"1\"}", &found, &error));
 
     /* The next snapshot is the one that was given out with its last member counted up. */
     CHECK(strlen(session) < sizeof updated);

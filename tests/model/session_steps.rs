@@ -40,7 +40,8 @@ impl World {
             11 | 12 => self.pin(numbers),
             13 => self.unpin(numbers),
             14 => self.take_expired(numbers),
-            _ => self.reopen(numbers),
+            15 if numbers[2].is_multiple_of(2) => self.reopen(numbers),
+            _ => self.list_sessions(numbers),
         }
     }
 
@@ -266,11 +267,44 @@ impl World {
         self.judge(&call, &outcome, &Expected::Judged(wrong));
     }
 
-    fn reopen(&mut self, [_, store, sure, ..]: Numbers) {
+    fn reopen(&mut self, [_, store, ..]: Numbers) {
         let (handle, store) = self.store(store);
-        if sure % 2 == 0 {
-            self.close_sessions(handle);
-            self.open_sessions(handle, store);
+        self.close_sessions(handle);
+        self.open_sessions(handle, store);
+    }
+
+    /// A whole walk, which meets the sessions that are there in order of creation.
+    fn list_sessions(&mut self, [_, store, _, partition, size, ..]: Numbers) {
+        let (handle, store) = self.store(store);
+        let mut params = json!({"pageSize": size % 3 + 1});
+        let partition = (partition > 128).then(|| json!(pool::PARTITIONS[usize::from(partition) % 4]));
+        if let Some(partition) = &partition {
+            params["authorizationPartition"] = partition.clone();
+        }
+        let mut left: Vec<Value> = self
+            .sessions
+            .alive
+            .iter()
+            .filter(|session| session.name == store.name)
+            .map(|session| session.snapshot.clone())
+            .filter(|snapshot| {
+                partition.as_ref().is_none_or(|partition| snapshot["authorizationPartition"] == *partition)
+            })
+            .collect();
+        loop {
+            let call = Call::new("session_store_list_sessions", handle).with("params", params.clone());
+            let outcome = call.invoke(&self.handles);
+            let page = outcome.json();
+            let rest = left.split_off(left.len().min(usize::from(size % 3 + 1)));
+            let token = page["nextPageToken"].as_str().unwrap_or_default().to_owned();
+            let wrong = page["sessions"] != json!(left) || token.is_empty() != rest.is_empty();
+            let wrong = wrong.then(|| format!("{left:?} are there, and {} more", rest.len()));
+            self.judge(&call, &outcome, &Expected::Judged(wrong));
+            if token.is_empty() || rest.is_empty() {
+                return;
+            }
+            params["pageToken"] = json!(token);
+            left = rest;
         }
     }
 
@@ -282,6 +316,7 @@ impl World {
             self.expect(&call, &Expected::Document(session.snapshot));
         }
         for store in 0..5 {
+            self.list_sessions([0, store, 0, 0, 1, 0, 0, 0, 0, 0]);
             self.take_expired([0, store, 0, 0, 0, 0, 0, 0, 0, 0]);
         }
     }

@@ -2,6 +2,7 @@
 
 mod create;
 mod expiry;
+mod listing;
 mod model;
 mod pins;
 mod races;

@@ -313,6 +313,7 @@ functions! {
     taskhold_session_store_delete_by_session_id(receiver s, text session_id, error out_error) -> status;
     taskhold_session_store_pin(receiver s, text session_id, flag out_pinned, error out_error) -> status;
     taskhold_session_store_unpin(receiver s, text session_id, error out_error) -> status;
+    taskhold_session_store_list_sessions(receiver s, text params, document out_page, error out_error) -> status;
     taskhold_session_store_take_expired(receiver s, document out_sessions, error out_error) -> status;
 
     taskhold_state_provider_open(receiver store, text options, opened out_provider, error out_error) -> status;

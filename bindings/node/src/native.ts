@@ -89,6 +89,7 @@ export const SIGNATURES = {
   session_store_create: OF_TWO,
   session_store_find_by_session_id: OF_ONE,
   session_store_find_authorized_session: OF_THREE,
+  session_store_list_sessions: OF_ONE,
   session_store_replace: of('handle text text', 'number'),
   session_store_delete_by_session_id: of('handle text'),
   session_store_pin: NUMBER_OF_ONE,

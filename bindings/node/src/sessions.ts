@@ -2,9 +2,19 @@
 
 import { Handle } from './handle.js';
 import { optionalText, options, text } from './json.js';
+import { pages } from './pages.js';
 import { payload } from './protocol.js';
 import { type Opened, openOver, type StoreLike } from './store.js';
-import type { ExpiredSession, ObjectPayload, Session, SessionCreation, SessionStoreOptions } from './types.js';
+import type {
+  ExpiredSession,
+  ObjectPayload,
+  Session,
+  SessionCreation,
+  SessionFilters,
+  SessionListOptions,
+  SessionPage,
+  SessionStoreOptions,
+} from './types.js';
 
 /**
  * A store of MCP sessions: it admits and finds sessions, and replaces them by compare-and-set.
@@ -104,6 +114,28 @@ export class SessionStore extends Handle {
   ): Promise<string | null> {
     const args = [text(endpoint), optionalText(partition), text(sessionId)];
     return (await this._call('session_store_find_authorized_session', ...args)).text;
+  }
+
+  /**
+   * Lists sessions for operators, oldest first. Never for clients. Sessions that expired are not shown, terminated ones
+   * are. To be listed keeps no session alive.
+   *
+   * Source: `taskhold_session_store_list_sessions`.
+   *
+   * @throws {InvalidArgumentError} `invalid_page_token`, or a parameter is malformed.
+   */
+  async listSessions(params: SessionListOptions = {}): Promise<SessionPage> {
+    return JSON.parse(await this.listSessionsJson(params)) as SessionPage;
+  }
+
+  /** As {@link listSessions}; gives the text. */
+  async listSessionsJson(params: SessionListOptions = {}): Promise<string> {
+    return this._text('session_store_list_sessions', options(params));
+  }
+
+  /** All sessions that match, page after page: a full walk meets every session that stays meanwhile, each once. */
+  async *iterSessions(filters: SessionFilters = {}): AsyncGenerator<Session, void, void> {
+    for await (const page of pages(params => this.listSessions(params), filters)) yield* page.sessions;
   }
 
   /**

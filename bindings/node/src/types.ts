@@ -296,6 +296,13 @@ export interface Session {
   version: number;
 }
 
+/** A page of {@link SessionStore.listSessions}; the token is "" on the last one. */
+export interface SessionPage {
+  sessions: Session[];
+  corrupt: string[];
+  nextPageToken: string;
+}
+
 /** A session that was removed because it expired. */
 export interface ExpiredSession {
   reason: 'idle' | 'uninitialized';
@@ -318,6 +325,18 @@ export interface SessionCreation {
   sessionId?: string | null;
   authorizationPartition?: string | null;
   sessionContext?: ObjectPayload | null;
+}
+
+/** Which sessions {@link SessionStore.iterSessions} goes through; a null `authorizationPartition` is the anonymous one. */
+export interface SessionFilters {
+  endpoint?: string | null;
+  authorizationPartition?: string | null;
+}
+
+/** Filters and paging of {@link SessionStore.listSessions}. */
+export interface SessionListOptions extends SessionFilters {
+  pageSize?: number | null;
+  pageToken?: string | null;
 }
 
 // A2A tasks

@@ -14,6 +14,7 @@ from taskhold import (
     AsyncTaskManager,
     ClosedError,
     InvalidArgumentError,
+    SessionStore,
     StateProvider,
     Store,
     TaskManager,
@@ -103,6 +104,26 @@ def test_waits_and_events() -> None:
             assert events.closed
 
     asyncio.run(main())
+
+
+def test_a_walk_meets_every_session() -> None:
+    async def collected(sessions: AsyncSessionStore) -> list[str]:
+        assert (await sessions.list_sessions(page_size=1))["sessions"][0]["sessionId"] == "0"
+        return [session["sessionId"] async for session in sessions.iter_sessions(authorization_partition=None)]
+
+    async def main(store: Store) -> list[str]:
+        async with AsyncSessionStore(store) as sessions:
+            return await collected(sessions)
+
+    with Store() as store:
+        sessions = SessionStore(store)
+        for number in range(250):
+            sessions.create("/mcp", session_id=str(number), authorization_partition="a" if number % 2 else None)
+        assert [session["sessionId"] for session in sessions.iter_sessions()] == list(map(str, range(250)))
+        assert list(sessions.iter_sessions(endpoint="/other")) == []
+        even = list(map(str, range(0, 250, 2)))
+        assert [session["sessionId"] for session in sessions.iter_sessions(authorization_partition=None)] == even
+        assert asyncio.run(main(store)) == even
 
 
 def test_a_walk_meets_every_task() -> None:

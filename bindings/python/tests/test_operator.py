@@ -15,7 +15,7 @@ import pytest
 
 import taskhold
 from running import environment
-from taskhold import StateProvider, Store, TaskManager, __main__, _native
+from taskhold import SessionStore, StateProvider, Store, TaskManager, __main__, _native
 
 DURABLE = pytest.mark.skipif(
     "sqlite" not in taskhold.describe()["backends"], reason="this library has no durable store to look into"
@@ -172,6 +172,27 @@ def test_watch_follows_changes(
     thread = later(lambda: StateProvider(store).save_task(None, {"id": "t", "status": {"state": "failed"}}))
     assert piped(capsys, "watch", "memory:", "--a2a", "--count", "1") == [{"event": "finalized", "taskId": "t"}]
     thread.join()
+
+
+def test_sessions(store: Store, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    sessions = SessionStore(store)
+    ids = [
+        session["sessionId"]
+        for number in range(101)
+        if (session := sessions.create("/mcp", session_context={"secret": number})) is not None
+    ]
+    SessionStore(store, name="other").create("/x", session_id="mine", authorization_partition="alice")
+    lines = piped(capsys, "sessions", "memory:")
+    assert [line["sessionId"] for line in lines] == ids
+    assert not any("sessionContext" in line for line in lines)
+    assert [line["sessionId"] for line in piped(capsys, "sessions", "memory:", "--limit", "2")] == ids[:2]
+    assert piped(capsys, "sessions", "memory:", "--endpoint", "/x") == []
+    assert piped(capsys, "sessions", "memory:", "--partition", "alice") == []
+    (mine,) = piped(capsys, "sessions", "memory:", "--name", "other", "--endpoint", "/x", "--partition", "alice")
+    assert (mine["sessionId"], mine["version"], mine["terminatedAt"]) == ("mine", 0, None)
+    header, row = on_terminal(monkeypatch, "sessions", "memory:", "--name", "other")
+    assert header.split() == ["SESSION", "INITIALIZED", "ACTIVE", "TERMINATED", "ENDPOINT", "PARTITION"]
+    assert row.split() == ["mine", "false", mine["lastActivityAt"], "-", "/x", "alice"]
 
 
 def test_work_shows_queues_and_who_holds_what(

@@ -7,8 +7,8 @@
 mod creation_order;
 mod owner_order;
 mod partitions;
-mod pins;
 mod queues;
+mod sessions;
 mod shard;
 mod stats;
 mod table;

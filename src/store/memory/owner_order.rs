@@ -14,8 +14,7 @@ use std::sync::Arc;
 use hashbrown::{DefaultHashBuilder, HashMap};
 
 use super::super::{
-    A2aFound, A2aListed, A2aPosition, A2aQuery, A2aRow, A2aTable, LogPosition, SessionRow, Table as _,
-    is_too_roomy,
+    A2aFound, A2aListed, A2aPosition, A2aQuery, A2aRow, A2aTable, LogPosition, Table as _, is_too_roomy,
 };
 use super::shard::{Cell, Locator, is_alive};
 use super::table::{Index, Indexed, MemoryTable};
@@ -337,35 +336,6 @@ impl Indexed for A2aRow {
         if let Some(appended) = self.appended.take() {
             self.kept_events.append(self.revision, appended, &mut self.log);
         }
-    }
-}
-
-/// Sessions are never listed.
-#[derive(Default)]
-pub(super) struct NoOrder;
-
-impl Index<SessionRow> for NoOrder {
-    fn inserted(&self, _locator: Locator, _new: &Arc<Cell<SessionRow>>) {}
-    fn replaced(&self, _locator: Locator, _old: &Arc<Cell<SessionRow>>, _new: &Arc<Cell<SessionRow>>) {}
-    fn removed(&self, _locator: Locator, _old: &Arc<Cell<SessionRow>>) {}
-}
-
-impl Indexed for SessionRow {
-    type Index = NoOrder;
-
-    fn class(&self) -> usize {
-        0
-    }
-
-    fn text(&self) -> &Arc<str> {
-        &self.snapshot
-    }
-
-    fn bytes(&self) -> usize {
-        self.id.len()
-            + self.endpoint.len()
-            + self.partition.as_ref().map_or(0, |text| text.len())
-            + self.snapshot.len()
     }
 }
 

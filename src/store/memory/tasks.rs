@@ -8,7 +8,7 @@ use super::super::{
     AsOf, Change, Decide, DecideClaim, DecideEach, Limits, Operation, QueueFigures, Row as _, Table as _,
     TaskQuery, TaskRow, TaskTable, WorkCounters,
 };
-use super::creation_order::{CreationOrder, LEAST_ROWS, ROWS_PER_PAGE};
+use super::creation_order::{CreationOrder, Page};
 use super::queues::Queues;
 use super::shard::{Cell, Locator, is_alive};
 use super::table::{CLASSES, Index, Indexed, Inserted, MemoryTable};
@@ -112,42 +112,15 @@ impl TaskTable for MemoryTable<TaskRow> {
         _corrupt: &mut Vec<String>,
     ) -> Result<Option<u64>> {
         let now = self.now()?;
-        let (mut after, mut shown, mut looked_at) = (query.after, 0, 0);
-        // A full page ends with the row that it showed last: those behind it may match by the next page.
-        let mut next = after;
-        loop {
-            let left = query.limit - shown;
-            let most = left.saturating_add(1).clamp(LEAST_ROWS, ROWS_PER_PAGE);
-            let batch = self.index.creation.following(after, most);
-            if batch.is_empty() {
-                return Ok(None);
+        let page = Page { after: query.after, limit: query.limit, tick_ns: now.tick_ns };
+        Ok(self.list_in_order(&self.index.creation, page, &mut |row, sequence, is_shown| {
+            let row = as_of(row, now);
+            let matched = matches(&row, query, now);
+            if matched && is_shown {
+                visit(&row, sequence);
             }
-            for locator in batch {
-                if looked_at == ROWS_PER_PAGE {
-                    return Ok(Some(next));
-                }
-                looked_at += 1;
-                let matched = self.look_at(locator, now.tick_ns, |row| {
-                    let row = as_of(row, now);
-                    let matched = matches(&row, query, now);
-                    if matched && shown < query.limit {
-                        visit(&row, locator.sequence);
-                    }
-                    matched
-                });
-                if matched == Some(true) {
-                    // One more than is shown tells that the page is not the last.
-                    if shown == query.limit {
-                        return Ok(Some(next));
-                    }
-                    shown += 1;
-                    next = locator.sequence;
-                } else if shown < query.limit {
-                    next = locator.sequence;
-                }
-                after = locator.sequence;
-            }
-        }
+            matched
+        }))
     }
 
     fn create(

@@ -7,6 +7,7 @@
 mod a2a;
 mod column;
 mod findings;
+mod listing;
 mod pins;
 mod reader;
 mod session;
@@ -19,6 +20,7 @@ pub(super) use self::a2a::{
 };
 pub(super) use self::column::Column;
 pub(super) use self::findings::{Findings, MOST_LISTED, UnreadableRecord};
+pub(super) use self::listing::{Listed, list_in_order};
 pub(super) use self::pins::{Ended, Pins};
 pub(super) use self::reader::{Reader, Source, SqlValue, Unreadable, signed};
 pub(super) use self::session::{bind_session, read_session, session_columns};

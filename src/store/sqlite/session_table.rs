@@ -2,18 +2,78 @@
 
 #![forbid(unsafe_code)]
 
-use super::super::{Decide, ExpiredSession, HeldPins, Holder, Limits, SessionRow, SessionTable, corrupt_row};
+use rusqlite::params;
+
+use super::super::sql::{Listed, list_in_order};
+use super::super::{
+    Decide, ExpiredSession, HeldPins, Holder, Limits, SessionQuery, SessionRow, SessionTable, corrupt_row,
+};
+use super::columns::select;
 use super::failure::Failure;
 use super::pins::{PIN, Pins, UNPIN, UNPIN_LAST, recount};
-use super::row::Unreadable;
+use super::row::{HEAD_COLUMNS, SEQUENCE_BITS, SqlRow as _, Unreadable};
 use super::table::{SqlTable, Stored, system_ms};
+use super::task_row::id_of;
 use super::watchers;
 use super::writer::Transaction;
 use crate::error::Result;
 
 const SEQUENCE: &str = "SELECT sequence FROM sessions WHERE name = ?1 AND id = ?2";
 
+/// `?1` the name, `?2` the system's time, `?3` the last sequence number shown, `?4` the name's last, `?5` how many, `?6`
+/// now; then the filters, NULL where there is none. `?8` tells "any partition" from the anonymous one. Of a session with
+/// pins only the row itself knows whether it has expired: their leases may have lapsed.
+pub(super) fn list_sql() -> String {
+    select::<SessionRow>(
+        "WHERE +t.name = ?1 AND t.sequence > ?3 AND t.sequence < ?4 \
+         AND (t.expires_at IS NULL OR t.expires_at > ?6 OR t.pins > 0) \
+         AND (?7 IS NULL OR t.endpoint = ?7) AND (?8 OR t.authorization_partition IS ?9) \
+         ORDER BY t.sequence LIMIT ?5",
+    )
+}
+
 impl SqlTable<SessionRow> {
+    /// The sessions behind a sequence number, at most so many.
+    fn following(
+        &self,
+        query: &SessionQuery<'_>,
+        after: i64,
+        most: usize,
+    ) -> Result<Vec<Listed<SessionRow>>> {
+        let now = self.shared.now();
+        let time_ms = self.shared.system_ms(now);
+        let sql = list_sql();
+        self.shared.read(|connection| {
+            // Before the file is read: what is removed from it meanwhile is forgotten here.
+            let ended = self.shared.pins.ended();
+            let mut statement = connection.prepare_cached(&sql)?;
+            let mut rows = statement.query(params![
+                self.name,
+                time_ms,
+                after,
+                (self.name + 1) << SEQUENCE_BITS,
+                i64::try_from(most).unwrap_or(i64::MAX),
+                now.wall_ms,
+                query.endpoint,
+                query.partition.is_none(),
+                query.partition.flatten(),
+            ])?;
+            let mut listed = Vec::new();
+            while let Some(columns) = rows.next()? {
+                let stored = Stored::<SessionRow>::read(columns, 0, &self.shared, now)?;
+                let Some(Stored { head, mut row }) = stored else { continue };
+                if let Ok(row) = &mut row {
+                    row.correct(head.sequence, &ended, connection)?;
+                }
+                let stored = Stored { head, row };
+                let is_expired = stored.is_expired(now, now.wall_ms);
+                let row = stored.row.map_err(|Unreadable| id_of(columns, HEAD_COLUMNS));
+                listed.push(Listed { sequence: head.sequence, row: (!is_expired).then_some(row) });
+            }
+            Ok(listed)
+        })
+    }
+
     /// The session with this id that is alive, and its sequence number.
     fn live(
         &self,
@@ -64,6 +124,16 @@ impl SessionTable for SqlTable<SessionRow> {
         let created = created?;
         self.tell_expired(&expired);
         created
+    }
+
+    fn list(
+        &self,
+        query: &SessionQuery<'_>,
+        visit: &mut dyn FnMut(&SessionRow),
+        corrupt: &mut Vec<String>,
+    ) -> Result<Option<u64>> {
+        let following = &mut |after, most| self.following(query, after, most);
+        list_in_order(self.name, query.after, query.limit, following, visit, corrupt)
     }
 
     fn pin(&self, holder: Holder, id: &str) -> Result<Option<i64>> {

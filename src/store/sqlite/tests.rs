@@ -225,8 +225,10 @@ fn statements_walk_indexes_and_sort_nothing() {
         let expired = plan(&statements.select_expired);
         assert!(expired.contains("_expiry") && !expired.contains("TEMP B-TREE"), "{expired}");
     }
-    let list = plan(&super::task_row::list_sql());
-    assert!(list.contains("INTEGER PRIMARY KEY") && !list.contains("TEMP B-TREE"), "{list}");
+    for list in [super::task_row::list_sql(), super::session_table::list_sql()] {
+        let list = plan(&list);
+        assert!(list.contains("INTEGER PRIMARY KEY") && !list.contains("TEMP B-TREE"), "{list}");
+    }
 }
 
 /// What every write of version 1 begins with. A process of that version that still has the file open must not write

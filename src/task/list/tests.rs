@@ -48,12 +48,12 @@ fn scopes_tell_filters_apart_and_nothing_else() {
         r#"{"queue":"ready"}"#,
     ];
     for (at, from) in filters.iter().enumerate() {
-        let token = page_token(parsed(from).scope("default"), 0xabc);
+        let token = page_token::encode_number(parsed(from).scope("default"), 0xabc);
         for (other, to) in filters.iter().enumerate() {
-            let place = place_of(&token, parsed(to).scope("default"));
+            let place = page_token::decode_number(&token, parsed(to).scope("default"));
             assert_eq!(place.ok(), (at == other).then_some(0xabc), "{from} {to}");
         }
-        assert!(place_of(&token, parsed(from).scope("other")).is_err());
+        assert!(page_token::decode_number(&token, parsed(from).scope("other")).is_err());
     }
     let same = parsed(r#"{"pageSize":7,"includePayload":true}"#);
     assert_eq!(parsed("{}").scope("default"), same.scope("default"));
@@ -61,9 +61,15 @@ fn scopes_tell_filters_apart_and_nothing_else() {
 
 #[test]
 fn a_token_is_the_same_in_every_version() {
-    assert_eq!(page_token(parsed("{}").scope("default"), 0xabc), "01f2dcbdaee5cf0b1e0000000000000abc");
+    assert_eq!(
+        page_token::encode_number(parsed("{}").scope("default"), 0xabc),
+        "01f2dcbdaee5cf0b1e0000000000000abc"
+    );
     let scope = parsed("{}").scope("default");
     for content in [&[][..], &[0; 7], &[0; 9]] {
-        assert!(place_of(&page_token::encode(scope, content), scope).is_err(), "no sequence number");
+        assert!(
+            page_token::decode_number(&page_token::encode(scope, content), scope).is_err(),
+            "no sequence number"
+        );
     }
 }

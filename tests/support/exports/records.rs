@@ -64,6 +64,12 @@ pub(super) fn sessions() -> Vec<Export> {
             session_id: THE_SESSION,
             out_error: OPTIONAL_TEXT,
         )),
+        export!(taskhold_session_store_list_sessions(
+            sessions: on(SessionStore),
+            params: OPTIONS,
+            out_page: OUT_TEXT,
+            out_error: OPTIONAL_TEXT,
+        )),
         export!(taskhold_session_store_take_expired(
             sessions: on(SessionStore),
             out_sessions: OUT_TEXT,

@@ -74,6 +74,12 @@ impl Sessions {
         plain(|error| unsafe { taskhold_session_store_unpin(self.0, id.as_ptr(), error) })
     }
 
+    pub fn list(&self, params: &str) -> Answer {
+        let (params, list) = (c(params), taskhold_session_store_list_sessions);
+        // SAFETY: see above.
+        text(|out, error| unsafe { list(self.0, params.as_ptr(), out, error) })
+    }
+
     pub fn take_expired(&self) -> Answer {
         // SAFETY: see above.
         text(|out, error| unsafe { taskhold_session_store_take_expired(self.0, out, error) })

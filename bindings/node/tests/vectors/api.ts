@@ -128,6 +128,7 @@ export const METHODS: Readonly<Record<string, (a: Values) => Method>> = {
   session_store_delete_by_session_id: ofSession('deleteBySessionId'),
   session_store_pin: ofSession('pin'),
   session_store_unpin: ofSession('unpin'),
+  session_store_list_sessions: a => ['listSessions', options(a['params'])],
   session_store_take_expired: alone('takeExpired'),
   state_provider_options: alone('options'),
   state_provider_save_task: a => ['saveTask', optional(a['owner']), payload(a['task']), options(a['save_options'])],

@@ -1,4 +1,4 @@
-"""An operator's look into a store: ``python -m taskhold list | show | watch | work | stats | check | copy URL``.
+"""An operator's look into a store: ``python -m taskhold list | show | watch | sessions | work | … URL``.
 
 Looks into a taskhold store. Prints a table on a terminal, and JSON lines into a pipe or a file. It is trusted: it sees
 every partition, and the A2A tasks of any owner that is named. Only requeue and fail change something, and ask before
@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from . import StateProvider, Store, TaskholdError, TaskManager, UnsupportedError, json_get, version
+from . import SessionStore, StateProvider, Store, TaskholdError, TaskManager, UnsupportedError, json_get, version
 from ._decode import loads
 from ._operate import Refused, fail, requeue, work
 from ._output import (
@@ -93,6 +93,11 @@ def _parser() -> argparse.ArgumentParser:
     show.add_argument("--owner", help="whose A2A task (default: the anonymous owner's)")
     watch = of_tasks(command("watch", _watch, "follow changes as they happen, until Ctrl-C"))
     watch.add_argument("--count", type=int, default=0, help="stop after so many events")
+    sessions = command("sessions", _sessions, "list MCP sessions, without the contexts that the host keeps in them")
+    sessions.add_argument("--name", help='the name that the session stores use (default: "default")')
+    sessions.add_argument("--endpoint", help="only sessions of this endpoint")
+    sessions.add_argument("--partition", help="only sessions of this authorization partition")
+    sessions.add_argument("--limit", type=int, default=0, help="at most so many (default: all)")
     working = command("work", work, "tell of queued work: how much waits, and who holds what")
     working.add_argument("--name", help="only of the managers of this name (default: of all)")
     for name, function, explanation in (
@@ -145,6 +150,15 @@ def _named(given: argparse.Namespace) -> dict[str, Any]:
 
 _A2A_COLUMNS = {"TASK": "/id", "STATE": "/status/state", "CONTEXT": "/contextId", "UPDATED": "/status/timestamp"}
 
+_SESSION_COLUMNS = {
+    "SESSION": "/sessionId",
+    "INITIALIZED": "/initialized",
+    "ACTIVE": "/lastActivityAt",
+    "TERMINATED": "/terminatedAt",
+    "ENDPOINT": "/endpoint",
+    "PARTITION": "/authorizationPartition",
+}
+
 # Commands
 
 
@@ -164,6 +178,22 @@ def _list(store: Store, given: argparse.Namespace) -> None:
     manager = TaskManager(store, **_named(given))
     read = pages(lambda **page: manager.list_tasks_json(**filters, **page))
     print_rows(limited(elements(read, "records"), given.limit), COLUMNS)
+
+
+def _sessions(store: Store, given: argparse.Namespace) -> None:
+    filters = {} if given.endpoint is None else {"endpoint": given.endpoint}
+    if given.partition is not None:
+        filters["authorization_partition"] = given.partition
+    sessions = SessionStore(store, **_named(given))
+    read = pages(lambda **page: sessions.list_sessions_json(**filters, **page))
+    found = limited(elements(read, "sessions"), given.limit)
+    print_rows(map(_without_context, found), _SESSION_COLUMNS)
+
+
+def _without_context(session: str) -> str:
+    members = loads(session)
+    del members["sessionContext"]
+    return json.dumps(members, ensure_ascii=False, default=str)
 
 
 def _show(store: Store, given: argparse.Namespace) -> None:

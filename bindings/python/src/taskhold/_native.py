@@ -94,6 +94,7 @@ SIGNATURES: Final[dict[str, tuple[Any, tuple[Any, ...]]]] = {
         c_int32,
         (_HANDLE, *[_TEXT] * 3, _OUT_TEXT, _OUT_TEXT),
     ),
+    "taskhold_session_store_list_sessions": (c_int32, (_HANDLE, _TEXT, _OUT_TEXT, _OUT_TEXT)),
     "taskhold_session_store_replace": (c_int32, (_HANDLE, *[_TEXT] * 2, _OUT_FLAG, _OUT_TEXT)),
     "taskhold_session_store_delete_by_session_id": (c_int32, (_HANDLE, _TEXT, _OUT_TEXT)),
     "taskhold_session_store_pin": (c_int32, _FLAG_OF_ID),

@@ -23,6 +23,10 @@ COLUMNS = {
 }
 WIDTHS = {
     "TASK": 36,
+    "SESSION": 32,
+    "INITIALIZED": 11,
+    "ACTIVE": 24,
+    "TERMINATED": 24,
     "STATUS": 14,
     "STATE": 14,
     "REV": 5,

@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator, Iterator
 from typing import TYPE_CHECKING, Self, Unpack
 
 from ._clients import AsyncClient
 from ._handles import gives
 from ._json import Default
 from ._native import lib, optional_text, text
+from ._pages import pages, pages_async
 from .store import StoreClient, StoreLike, opened
-from .types import ExpiredSession, JsonObject, Payload, Session, SessionOptions, SessionStoreOptions
+from .types import (
+    ExpiredSession,
+    JsonObject,
+    Payload,
+    Session,
+    SessionFilters,
+    SessionListOptions,
+    SessionOptions,
+    SessionPage,
+    SessionStoreOptions,
+)
 
 if TYPE_CHECKING:
     from .sessions import SessionStore  # noqa: F401 - of the class below
@@ -131,6 +143,36 @@ class SessionStoreCalls(StoreClient):
             text(session_id),
         )
 
+    @gives(SessionPage)
+    def list_sessions_json(self, **params: Unpack[SessionListOptions]) -> str:
+        """List sessions for operators, oldest first. Never for clients: nobody's authorization is checked.
+
+        Sessions that expired are not shown, terminated ones are. To be listed keeps no session alive.
+
+        Args:
+            **params: ``endpoint``, ``authorization_partition`` (None: the anonymous one) as filters; ``page_size`` 1 to
+                1000 (100), ``page_token`` from the page before.
+
+        Returns:
+            A page; a full walk meets every session that stays meanwhile, each once.
+
+        Raises:
+            InvalidArgumentError: ``invalid_page_token``, or a parameter is malformed or unknown.
+
+        Source: ``taskhold_session_store_list_sessions``.
+        """
+        return self._text(lib.taskhold_session_store_list_sessions, self._options(params))
+
+    def iter_sessions(self, **params: Unpack[SessionFilters]) -> Iterator[Session]:
+        """Go through the sessions, oldest first, page by page; as :meth:`list_sessions`, for operators.
+
+        Args:
+            **params: the filters of :meth:`list_sessions`. Sessions that cannot be read are left out; a page of
+                :meth:`list_sessions` names them.
+        """
+        for page in pages(self.list_sessions_json, params):
+            yield from page["sessions"]
+
     def replace(self, expected: Payload, updated: Payload) -> bool:
         """Replace a session only if it has not expired and is stored exactly as expected.
 
@@ -224,3 +266,14 @@ class AsyncSessionStoreCalls(AsyncClient["SessionStore"]):
             **options: as for :class:`SessionStore`; what is wrong with them shows when it is opened.
         """
         self._prepare(store, {"default": default, **options})
+
+    async def iter_sessions(self, **params: Unpack[SessionFilters]) -> AsyncIterator[Session]:
+        """Go through the sessions, oldest first, page by page; as :meth:`list_sessions`, for operators.
+
+        Args:
+            **params: the filters of :meth:`list_sessions`. Sessions that cannot be read are left out; a page of
+                :meth:`list_sessions` names them.
+        """
+        async for page in pages_async((await self._opened()).list_sessions_async, params):
+            for session in page["sessions"]:
+                yield session

@@ -9,7 +9,7 @@ from typing import Unpack, cast
 
 from ._decode import loads
 from ._sessions import AsyncSessionStoreCalls, SessionStoreCalls
-from .types import ExpiredSession, JsonObject, Payload, Session, SessionOptions
+from .types import ExpiredSession, JsonObject, Payload, Session, SessionListOptions, SessionOptions, SessionPage
 
 
 class SessionStore(SessionStoreCalls):
@@ -119,6 +119,33 @@ class SessionStore(SessionStoreCalls):
     ) -> str | None:
         """As :meth:`find_authorized_session_json`, on asyncio."""
         return await self._made(lambda: self.find_authorized_session_json(endpoint, partition, session_id))
+
+    def list_sessions(self, **params: Unpack[SessionListOptions]) -> SessionPage:
+        """List sessions for operators, oldest first. Never for clients: nobody's authorization is checked.
+
+        Sessions that expired are not shown, terminated ones are. To be listed keeps no session alive.
+
+        Args:
+            **params: ``endpoint``, ``authorization_partition`` (None: the anonymous one) as filters; ``page_size`` 1 to
+                1000 (100), ``page_token`` from the page before.
+
+        Returns:
+            A page; a full walk meets every session that stays meanwhile, each once.
+
+        Raises:
+            InvalidArgumentError: ``invalid_page_token``, or a parameter is malformed or unknown.
+
+        Source: ``taskhold_session_store_list_sessions``.
+        """
+        return cast(SessionPage, loads(self.list_sessions_json(**params)))
+
+    async def list_sessions_async(self, **params: Unpack[SessionListOptions]) -> SessionPage:
+        """As :meth:`list_sessions`, on asyncio."""
+        return await self._made(lambda: self.list_sessions(**params))
+
+    async def list_sessions_json_async(self, **params: Unpack[SessionListOptions]) -> str:
+        """As :meth:`list_sessions_json`, on asyncio."""
+        return await self._made(lambda: self.list_sessions_json(**params))
 
     async def replace_async(self, expected: Payload, updated: Payload) -> bool:
         """As :meth:`replace`, on asyncio."""
@@ -253,6 +280,31 @@ class AsyncSessionStore(AsyncSessionStoreCalls):
         """As :meth:`find_authorized_session`; gives the text."""
         client = self._client or await self._opened()
         return await client.find_authorized_session_json_async(endpoint, partition, session_id)
+
+    async def list_sessions(self, **params: Unpack[SessionListOptions]) -> SessionPage:
+        """List sessions for operators, oldest first. Never for clients: nobody's authorization is checked.
+
+        Sessions that expired are not shown, terminated ones are. To be listed keeps no session alive.
+
+        Args:
+            **params: ``endpoint``, ``authorization_partition`` (None: the anonymous one) as filters; ``page_size`` 1 to
+                1000 (100), ``page_token`` from the page before.
+
+        Returns:
+            A page; a full walk meets every session that stays meanwhile, each once.
+
+        Raises:
+            InvalidArgumentError: ``invalid_page_token``, or a parameter is malformed or unknown.
+
+        Source: ``taskhold_session_store_list_sessions``.
+        """
+        client = self._client or await self._opened()
+        return await client.list_sessions_async(**params)
+
+    async def list_sessions_json(self, **params: Unpack[SessionListOptions]) -> str:
+        """As :meth:`list_sessions`; gives the text."""
+        client = self._client or await self._opened()
+        return await client.list_sessions_json_async(**params)
 
     async def replace(self, expected: Payload, updated: Payload) -> bool:
         """Replace a session only if it has not expired and is stored exactly as expected.

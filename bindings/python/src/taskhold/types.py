@@ -309,6 +309,14 @@ class Session(TypedDict):
     version: int
 
 
+class SessionPage(TypedDict):
+    """A page of :meth:`taskhold.SessionStore.list_sessions`; the token is "" on the last one."""
+
+    sessions: list[Session]
+    corrupt: list[str]
+    nextPageToken: str
+
+
 class ExpiredSession(TypedDict):
     """A session that this process removed because it expired."""
 
@@ -334,6 +342,20 @@ class SessionOptions(TypedDict, total=False):
     session_id: str | None
     authorization_partition: str | None
     session_context: ObjectPayload | None
+
+
+class SessionFilters(TypedDict, total=False):
+    """Which sessions :meth:`taskhold.SessionStore.iter_sessions` goes through."""
+
+    endpoint: str | None
+    authorization_partition: str | None
+
+
+class SessionListOptions(SessionFilters, total=False):
+    """Filters and paging of :meth:`taskhold.SessionStore.list_sessions`."""
+
+    page_size: int | None
+    page_token: str | None
 
 
 # A2A tasks

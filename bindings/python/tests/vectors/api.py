@@ -197,6 +197,7 @@ METHODS: dict[str, Callable[[Arguments], Method]] = {
         [*_caller(a), string(a.get("session_id"))],
         {},
     ),
+    "session_store_list_sessions": lambda a: ("list_sessions", [], keywords(a.get("params"))),
     "session_store_replace": lambda a: ("replace", [payload(a.get("expected")), payload(a.get("updated"))], {}),
     "session_store_delete_by_session_id": _of_session("delete_by_session_id"),
     "session_store_pin": _of_session("pin"),

@@ -94,6 +94,16 @@ public final class AsyncSessionStore {
     }
 
     /**
+     * See {@link SessionStore#listSessions}.
+     *
+     * @param params a JSON object, or null
+     * @return the page
+     */
+    public CompletableFuture<String> listSessions(@Nullable String params) {
+        return Background.later(() -> sessions.listSessions(params), completion);
+    }
+
+    /**
      * See {@link SessionStore#takeExpired}.
      *
      * @return the sessions that expired

@@ -30,4 +30,12 @@ public record Partition(@Nullable String name) {
     public boolean isAnonymous() {
         return name == null;
     }
+
+    /** Writes the filter of a listing, to which the anonymous partition is another than any; null for any. */
+    static @Nullable String filter(@Nullable Partition partition) {
+        if (partition == null) {
+            return null;
+        }
+        return partition.name == null ? "null" : Json.quote(partition.name);
+    }
 }

@@ -121,6 +121,21 @@ public final class SessionStore implements AutoCloseable {
     }
 
     /**
+     * Lists sessions for operators, oldest first, and never for clients: nobody's authorization is checked. A full walk
+     * meets every session that stays meanwhile, each once. Expired sessions are not shown, terminated ones are. To be listed
+     * keeps no session alive.
+     *
+     * @param params a JSON object as {@link SessionQuery} writes it, or null
+     * @return a JSON object: {@code sessions}, {@code corrupt}, {@code nextPageToken}, which is empty on the last page
+     * @throws TaskholdException.InvalidArgument {@code invalid_page_token}, malformed {@code params}
+     */
+    public String listSessions(@Nullable String params) {
+        byte[] paramsText = utf8(params);
+        return handle.someText((self, out, error) ->
+                Library.ABI.taskhold_session_store_list_sessions(self, paramsText, out, error));
+    }
+
+    /**
      * Replaces a session by compare-and-set: only if it has not expired and is stored exactly as {@code expected} says,
      * member order aside.
      *

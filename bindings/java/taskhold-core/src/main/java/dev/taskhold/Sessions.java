@@ -1,6 +1,7 @@
 package dev.taskhold;
 
 import java.util.Optional;
+import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -94,6 +95,33 @@ public final class Sessions implements AutoCloseable {
     public Optional<Session> findAuthorized(Caller caller, String sessionId) {
         return store.findAuthorizedSession(caller.endpoint().value(), caller.partition().name(), sessionId)
                 .map(Session::new);
+    }
+
+    /**
+     * Lists sessions for operators, one page, and never for clients; see {@link SessionStore#listSessions}.
+     *
+     * @param query which ones
+     * @return a page
+     */
+    public Page<Session> list(SessionQuery query) {
+        return page(query.toJson());
+    }
+
+    /**
+     * Walks over sessions for operators, page by page, as the stream is read. A session that stays meanwhile comes exactly
+     * once. Sessions that cannot be read are left out; {@link #list} names them.
+     *
+     * @param query which ones
+     * @return the sessions; a terminal operation fails as {@link SessionStore#listSessions} does
+     */
+    public Stream<Session> stream(SessionQuery query) {
+        return PageWalk.stream(() -> page(query.toJson()), token -> page(query.toJson(token)));
+    }
+
+    private Page<Session> page(String params) {
+        String json = store.listSessions(params);
+        JsonObject members = JsonObject.of(json);
+        return Page.read(json, members, members.elements("sessions").stream().map(Session::new).toList());
     }
 
     /**

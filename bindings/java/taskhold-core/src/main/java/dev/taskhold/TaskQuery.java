@@ -46,11 +46,7 @@ public final class TaskQuery {
      * @return this query
      */
     public TaskQuery partition(@Nullable Partition partition) {
-        if (partition == null) {
-            params.text("authorizationPartition", null);
-        } else {
-            params.set("authorizationPartition", partition.name() == null ? "null" : Json.quote(partition.name()));
-        }
+        params.set("authorizationPartition", Partition.filter(partition));
         return this;
     }
 

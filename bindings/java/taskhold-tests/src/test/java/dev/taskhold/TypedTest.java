@@ -133,6 +133,33 @@ class TypedTest {
     }
 
     @Test
+    void sessionsAreListedPageByPage() {
+        try (Sessions sessions = Sessions.open()) {
+            List<String> made = new ArrayList<>();
+            for (int number = 0; number < 9; number++) {
+                SessionCreation creation = SessionCreation.defaults().authorizationPartition(number % 3 == 0 ? "alice" : null);
+                made.add(sessions.create(ALICE.endpoint(), creation).orElseThrow().sessionId());
+            }
+            for (int size : new int[] {1, 4, 9, 1000}) {
+                SessionQuery query = SessionQuery.all().pageSize(size);
+                assertEquals(made, sessions.stream(query).map(Session::sessionId).toList());
+            }
+            assertEquals(3, sessions.stream(SessionQuery.all().pageSize(2).partition(ALICE.partition())).count());
+            assertEquals(6, sessions.stream(SessionQuery.all().partition(Partition.ANONYMOUS)).count());
+            assertEquals(9, sessions.stream(SessionQuery.all().endpoint(ALICE.endpoint()).partition(null)).count());
+            assertEquals(0, sessions.stream(SessionQuery.all().endpoint(Endpoint.of("/none"))).count());
+            Page<Session> page = sessions.list(SessionQuery.all().pageSize(8));
+            assertEquals(sessions.find(made.get(7)).orElseThrow(), page.items().get(7));
+            String token = page.nextPageToken().orElseThrow();
+            Page<Session> last = sessions.list(SessionQuery.all().pageSize(8).pageToken(token));
+            assertEquals(made.subList(8, 9), last.items().stream().map(Session::sessionId).toList());
+            assertEquals(Optional.empty(), last.nextPageToken());
+            Stream<Session> unread = sessions.stream(SessionQuery.all().pageToken(token).endpoint(Endpoint.of("/none")));
+            assertThrows(TaskholdException.InvalidArgument.class, unread::count);
+        }
+    }
+
+    @Test
     void sessionsAreReplacedByUpdates() {
         try (Sessions sessions = Sessions.open(SessionStore.builder().concurrentSessionLimit(1))) {
             SessionCreation mine = SessionCreation.defaults().sessionId("mine").authorizationPartition("alice");

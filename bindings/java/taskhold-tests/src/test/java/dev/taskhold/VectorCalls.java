@@ -168,6 +168,7 @@ final class VectorCalls {
                 s.unpin(a.text("session_id"));
                 yield Output.nothing();
             }
+            case "session_store_list_sessions" -> Output.text(s.listSessions(a.optional("params")));
             case "session_store_take_expired" -> Output.text(s.takeExpired());
             default -> throw unknown(call);
         };

@@ -332,6 +332,12 @@ public interface Abi {
     int taskhold_session_store_unpin(long sessions, byte @Nullable [] sessionId, long[] outError);
 
     /**
+     * Lists sessions for operators, oldest first.
+     */
+    int taskhold_session_store_list_sessions(
+            long sessions, byte @Nullable [] params, long[] outPage, long[] outError);
+
+    /**
      * Takes the sessions that this process removed because they expired, each once, so that the
      * host can let go of what it kept beside them.
      */

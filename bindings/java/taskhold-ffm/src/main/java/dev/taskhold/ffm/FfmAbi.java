@@ -69,6 +69,7 @@ final class FfmAbi implements Abi {
     private static final MethodHandle SESSION_STORE_DELETE_BY_SESSION_ID = bind("taskhold_session_store_delete_by_session_id");
     private static final MethodHandle SESSION_STORE_PIN = bind("taskhold_session_store_pin");
     private static final MethodHandle SESSION_STORE_UNPIN = bind("taskhold_session_store_unpin");
+    private static final MethodHandle SESSION_STORE_LIST_SESSIONS = bind("taskhold_session_store_list_sessions");
     private static final MethodHandle SESSION_STORE_TAKE_EXPIRED = bind("taskhold_session_store_take_expired");
     private static final MethodHandle STATE_PROVIDER_OPEN = bind("taskhold_state_provider_open");
     private static final MethodHandle STATE_PROVIDER_OPTIONS = bind("taskhold_state_provider_options");
@@ -474,6 +475,12 @@ final class FfmAbi implements Abi {
     @Override
     public int taskhold_session_store_unpin(long sessions, byte @Nullable [] sessionId, long[] outError) {
         return call(SESSION_STORE_UNPIN, sessions, texts(sessionId), outError);
+    }
+
+    @Override
+    public int taskhold_session_store_list_sessions(
+            long sessions, byte @Nullable [] params, long[] outPage, long[] outError) {
+        return call(SESSION_STORE_LIST_SESSIONS, sessions, texts(params), outPage, outError);
     }
 
     @Override

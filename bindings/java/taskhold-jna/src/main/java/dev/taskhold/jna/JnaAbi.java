@@ -222,6 +222,10 @@ final class JnaAbi implements Abi {
             long sessions, byte @Nullable [] sessionId, long[] outError);
 
     @Override
+    public native int taskhold_session_store_list_sessions(
+            long sessions, byte @Nullable [] params, long[] outPage, long[] outError);
+
+    @Override
     public native int taskhold_session_store_take_expired(long sessions, long[] outSessions, long[] outError);
 
     @Override
