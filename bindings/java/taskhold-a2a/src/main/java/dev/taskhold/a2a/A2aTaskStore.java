@@ -67,8 +67,12 @@ public final class A2aTaskStore implements TaskStore, TaskStateProvider {
         return new A2aTaskStore(provider, owner);
     }
 
+    Owner owner() {
+        return owner;
+    }
+
     /**
-     * Gives the provider, which waits for saves, too, and keeps logs of events and push notification configs.
+     * Gives the provider, which waits for saves, too, and keeps logs of events.
      *
      * @return the provider
      */

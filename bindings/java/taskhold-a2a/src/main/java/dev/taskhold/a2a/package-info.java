@@ -1,4 +1,4 @@
-/** The task store of the A2A SDK for Java over a {@link dev.taskhold.StateProvider}. */
+/** The stores of the A2A SDK for Java over a {@link dev.taskhold.StateProvider}. */
 @NullMarked
 package dev.taskhold.a2a;
 

@@ -16,17 +16,19 @@ import io.a2a.server.events.MainEventBusProcessor;
 import io.a2a.server.events.MainEventBusProcessorCallback;
 import io.a2a.server.requesthandlers.DefaultRequestHandler;
 import io.a2a.server.tasks.AgentEmitter;
-import io.a2a.server.tasks.InMemoryPushNotificationConfigStore;
 import io.a2a.spec.A2AError;
 import io.a2a.spec.Event;
+import io.a2a.spec.ListTaskPushNotificationConfigParams;
 import io.a2a.spec.ListTasksParams;
 import io.a2a.spec.Message;
 import io.a2a.spec.MessageSendParams;
 import io.a2a.spec.Part;
+import io.a2a.spec.PushNotificationConfig;
 import io.a2a.spec.Task;
 import io.a2a.spec.TaskIdParams;
 import io.a2a.spec.TaskNotCancelableError;
 import io.a2a.spec.TaskNotFoundError;
+import io.a2a.spec.TaskPushNotificationConfig;
 import io.a2a.spec.TaskQueryParams;
 import io.a2a.spec.TaskState;
 import io.a2a.spec.TextPart;
@@ -108,7 +110,7 @@ class AgentTest {
             saving.setDaemon(true);
             saving.start();
             handler = DefaultRequestHandler.create(
-                    agent, tasks, queues, new InMemoryPushNotificationConfigStore(), processor, threads, threads);
+                    agent, tasks, queues, new A2aPushConfigStore(tasks), processor, threads, threads);
         }
 
         Task send(String text, @Nullable Task about) throws A2AError {
@@ -151,13 +153,24 @@ class AgentTest {
     void anAgentGoesOnInAnotherProcess(@TempDir Path folder) throws Exception {
         String url = "sqlite:" + folder.resolve("agents.db");
         Task asking;
+        TaskPushNotificationConfig config;
         try (Server first = new Server(url)) {
             String id = first.send("greet me", null).id();
             asking = first.await(id, TaskState.TASK_STATE_INPUT_REQUIRED);
             assertEquals(asking, first.get(id));
+            config = first.handler.onCreateTaskPushNotificationConfig(
+                    new TaskPushNotificationConfig(
+                            id, PushNotificationConfig.builder().url("https://client.example/").id("a").build(), ""),
+                    CALL);
         }
         try (Server second = new Server(url)) {
             assertEquals(asking, second.get(asking.id()));
+            assertEquals(
+                    List.of(config),
+                    second.handler
+                            .onListTaskPushNotificationConfig(
+                                    new ListTaskPushNotificationConfigParams(asking.id(), 0, "", ""), CALL)
+                            .configs());
             second.send("Luca", asking);
             Task done = second.await(asking.id(), TaskState.TASK_STATE_COMPLETED);
             assertEquals(done, second.get(asking.id()));

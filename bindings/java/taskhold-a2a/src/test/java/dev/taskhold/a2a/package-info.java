@@ -1,4 +1,4 @@
-/** The tests of the task store. */
+/** The tests of the stores. */
 @NullMarked
 package dev.taskhold.a2a;
 
