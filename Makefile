@@ -313,6 +313,9 @@ bench-python: lib
 bench-python-peers: lib $(VENV)-peers/installed
 	@echo 'Measuring: the Python package against a2a-python'
 	@$(RUN_PYTHON) $(VENV)-peers/bin/python bindings/python/benches/peers.py
+	@scripts/require.sh redis-server postgres openssl
+	@echo 'Measuring: queued work in Python against huey, docket and procrastinate'
+	@$(RUN_PYTHON) scripts/postgres.sh icu $(VENV)-peers/bin/python bindings/python/benches/queues.py
 
 bench-node: lib $(NODE)/dist/index.js
 	@echo 'Measuring: the Node package against the C calls below it'
@@ -333,7 +336,7 @@ bench-peers: lib
 	@packaging/check-lto.sh $(LIB)/libtaskhold.so
 	@benches/peers/run
 	@$(MAKE) --no-print-directory bench-python-peers || \
-		echo 'Left out: a2a-python with the Python package, in memory and over files on this disk' >&2
+		echo 'Left out: a2a-python and queues with the Python package' >&2
 	@$(MAKE) --no-print-directory bench-node-peers || echo 'Left out: the MCP TypeScript SDK with the Node package' >&2
 
 clean:
