@@ -40,7 +40,7 @@ def test_the_options_of_a_store_are_the_librarys(tmp_path: Path) -> None:
     known = get_type_hints(types.StoreOptions)
     of_sqlite = ("durability", "busy_timeout_ms", "allow_network_file_system")
     Store(tmp_path / "store.db", **dict.fromkeys(of_sqlite)).close()
-    Store(tmp_path / "store.db", durability="normal", busy_timeout_ms=10, allow_network_file_system=True).close()
+    Store(tmp_path / "store.db", durability="normal", busy_timeout_ms=10_000, allow_network_file_system=True).close()
     if "postgres" in taskhold.describe()["backends"]:
         # Options are read before anybody is connected to, and nobody listens there.
         with pytest.raises(taskhold.UnavailableError):
