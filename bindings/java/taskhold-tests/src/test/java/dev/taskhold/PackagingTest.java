@@ -1,14 +1,17 @@
 package dev.taskhold;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNotNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.taskhold.spi.Abi;
 import java.io.IOException;
 import java.lang.reflect.Method;
+import java.nio.file.FileSystems;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Arrays;
+import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeSet;
@@ -54,6 +57,20 @@ class PackagingTest {
                 .map(PackagingTest::downcall)
                 .collect(Collectors.toCollection(TreeSet::new));
         assertEquals(String.join("\n", made), String.join("\n", known));
+    }
+
+    @Test
+    void aNativeImageTakesTheLibraryAlong() throws IOException {
+        String library = "dev/taskhold/native/" + Platform.current() + "/libtaskhold.so";
+        assertNotNull(Taskhold.class.getResource("/" + library), library);
+        Path file = BINDING.resolve("taskhold-core/src/main/resources/META-INF/native-image/dev.taskhold/taskhold-core/"
+                + "reachability-metadata.json");
+        List<Object> resources = JsonText.array(JsonText.object(JsonText.parse(Files.readString(file))).get("resources"));
+        assertTrue(
+                resources.stream()
+                        .map(resource -> "glob:" + JsonText.object(resource).get("glob"))
+                        .anyMatch(glob -> FileSystems.getDefault().getPathMatcher(glob).matches(Path.of(library))),
+                library);
     }
 
     /** Pointers cross as numbers. */
