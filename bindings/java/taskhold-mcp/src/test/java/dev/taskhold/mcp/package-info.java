@@ -1,0 +1,4 @@
+@NullMarked
+package dev.taskhold.mcp;
+
+import org.jspecify.annotations.NullMarked;
