@@ -58,7 +58,7 @@ help:
 	@echo 'make test-python  the Python ones alone'
 	@echo 'make test-java    the Java ones alone'
 	@echo 'make test-node    the Node ones alone, under two versions of Node'
-	@echo 'make conformance  the protocol'"'"'s conformance suite against the servers of examples/python and examples/node'
+	@echo 'make conformance  the protocol'"'"'s conformance suite against the servers of examples/python, node and java'
 	@echo 'make lib          $(LIB)/libtaskhold.so and libtaskhold.a; everything else takes them from there'
 	@echo 'make install      header, libraries, pkg-config file and CMake package: PREFIX=/usr/local LIBDIR=lib DESTDIR='
 	@echo 'make uninstall    takes them away again'
@@ -186,9 +186,14 @@ $(SUITE)/installed: bindings/python/conformance/package.json
 
 # WRITE=--write writes docs/conformance.md anew.
 conformance: lib $(VENV)/tools $(FASTMCP_BEFORE)/tools $(SUITE)/installed $(NODE)/dist/index.js $(NODE_EXAMPLES)/installed
-	@echo 'Testing: the conformance suite against examples/python and examples/node'
+	@scripts/require.sh mvn javac
+	@echo 'Building the Java binding and its example of a server'
+	@$(MAVEN) -f bindings/java install -DskipTests -Dmaven.javadoc.skip
+	@$(MAVEN) -f examples/java/server compile
+	@echo 'Testing: the conformance suite against examples/python, examples/node and examples/java'
 	@$(VENV)/bin/python bindings/python/conformance/run.py $(SUITE) \
-		--fastmcp $(CURDIR)/$(FASTMCP_BEFORE)/bin/python --node $(CURDIR)/$(NODE_MODULES)/node22/bin/node $(WRITE)
+		--fastmcp $(CURDIR)/$(FASTMCP_BEFORE)/bin/python --node $(CURDIR)/$(NODE_MODULES)/node22/bin/node \
+		--java $(CURDIR)/$(DEMO)/java-server/classes $(WRITE)
 
 # Maven calls `make lib` by itself; a Java user needs no more than the command here. It uses a JDK 22 or later, if it
 # finds one, for the half of the binding that needs it.
@@ -198,6 +203,8 @@ test-java: lib
 	@scripts/require.sh mvn javac
 	@echo 'Testing: the Java binding'
 	@scripts/postgres.sh icu $(MAVEN) -f bindings/java install
+	@echo 'Building: the example of a server in Java'
+	@$(MAVEN) -f examples/java/server compile
 
 demo-java: lib
 	@scripts/require.sh mvn javac

@@ -1,10 +1,11 @@
 """Runs the protocol's conformance suite against the example servers, and writes docs/conformance.md.
 
-    python run.py SUITE [--fastmcp PYTHON] [--node NODE] [--write]
+    python run.py SUITE [--fastmcp PYTHON] [--node NODE] [--java CLASSES] [--write]
 
 SUITE is the folder where npm installed the suite and Node. PYTHON is an interpreter with another version of FastMCP, to
-run that as well; NODE is one that runs TypeScript, to run the server of examples/node. Fails when a check fails or
-warns, or when docs/conformance.md is not what came out.
+run that as well; NODE is one that runs TypeScript, to run the server of examples/node. CLASSES is the folder where
+Maven built examples/java/server, with the libraries beside. Fails when a check fails or warns, or when
+docs/conformance.md is not what came out.
 """
 
 from __future__ import annotations
@@ -44,10 +45,12 @@ ALONE = "server-stateless"
 TEXT = """# Conformance
 
 What `make conformance` saw: `@modelcontextprotocol/conformance` {suite} against the servers of
-[examples/python](../examples/python) and [examples/node](../examples/node), each check of its scenarios for tasks, and
-`server-stateless` with the extension and without. The suite itself skips `tasks-status-notifications`; what it does not
-look at is tested by `bindings/python/tests/checks.py` and `bindings/node/tests/mcp.test.ts`. FastMCP does not serve
-`subscriptions/listen`: the checks of it are skipped there.
+[examples/python](../examples/python), [examples/node](../examples/node) and [examples/java](../examples/java), each
+check of its scenarios for tasks, and `server-stateless` with the extension and without. The suite itself skips
+`tasks-status-notifications`; what it does not look at is tested by `bindings/python/tests/checks.py`,
+`bindings/node/tests/mcp.test.ts` and the tests of `taskhold-mcp`. FastMCP does not serve `subscriptions/listen`: the
+checks of it are skipped there. The SDK for Java answers with a stream where a tool sends something before its result,
+else in JSON.
 
 | server | answers | scenario | passed | failed | warnings | skipped |
 |---|---|---|---|---|---|---|
@@ -56,10 +59,11 @@ look at is tested by `bindings/python/tests/checks.py` and `bindings/node/tests/
 
 
 class Server(NamedTuple):
-    """A server to test: what it is called, and the command that starts it on a port over a store."""
+    """A server to test: what it is called, the command that starts it on a port over a store, and how it answers."""
 
     name: str
     command: Callable[[int, str], list[str | Path]]
+    answers: tuple[str, ...] = ("SSE", "JSON")
 
 
 def python_server(name: str, kind: str, python: str) -> Server:
@@ -75,6 +79,21 @@ def node_server(node: str) -> Server:
     return Server(
         f"TypeScript SDK {version}",
         lambda port, store: [node, program, "--port", str(port), "--store", store],
+    )
+
+
+def java_server(classes: Path) -> Server:
+    """The server on the official SDK for Java, which chooses by itself how it answers."""
+    program = ROOT / "bindings/java/conformance/Diagnostics.java"
+    libraries = classes.parent / "libraries"
+    version = next(libraries.glob("mcp-core-*.jar")).stem.removeprefix("mcp-core-")
+    return Server(
+        f"Java SDK {version}",
+        lambda port, store: [
+            *("java", "-cp", f"{classes}:{libraries}/*", program),
+            *("--port", str(port), "--store", store),
+        ],
+        ("either",),
     )
 
 
@@ -170,6 +189,7 @@ def main() -> int:
     parser.add_argument("suite", type=Path)
     parser.add_argument("--fastmcp", metavar="PYTHON", action="append", default=[])
     parser.add_argument("--node", metavar="NODE")
+    parser.add_argument("--java", metavar="CLASSES", type=Path)
     parser.add_argument("--write", action="store_true", help="write the document instead of comparing it")
     arguments = parser.parse_args()
     servers = [python_server(f"official SDK {version(sys.executable, 'mcp')}", "official", sys.executable)]
@@ -177,9 +197,11 @@ def main() -> int:
         servers.append(python_server(f"FastMCP {version(python, 'fastmcp')}", "fastmcp", python))
     if arguments.node:
         servers.append(node_server(arguments.node))
+    if arguments.java:
+        servers.append(java_server(arguments.java))
     rows: list[Row] = []
     for server in servers:
-        for answers in ("SSE", "JSON"):
+        for answers in server.answers:
             for with_tasks in (True, False):
                 new = play_all(arguments.suite, server, answers, with_tasks)
                 print(*new, sep="\n", flush=True)
