@@ -3,7 +3,6 @@ module dev.taskhold.mcp {
     requires transitive dev.taskhold;
     requires transitive io.modelcontextprotocol.sdk.mcp.core;
     requires transitive reactor.core;
-    requires com.fasterxml.jackson.annotation;
     requires org.reactivestreams;
     requires static org.jspecify;
 

@@ -1,33 +1,34 @@
 package dev.taskhold.mcp;
 
-import com.fasterxml.jackson.annotation.JsonAnyGetter;
-import com.fasterxml.jackson.annotation.JsonIgnore;
 import io.modelcontextprotocol.modern.McpSchema;
+import java.util.AbstractMap;
 import java.util.Map;
+import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
-/** A result that the library wrote, which the SDK has no class for. */
-final class Answer implements McpSchema.CallToolOutcome {
+/**
+ * A result that the library wrote, which the SDK has no class for. It is a map, so that every JSON library writes it without a look
+ * into this module.
+ */
+final class Answer extends AbstractMap<String, Object> implements McpSchema.CallToolOutcome {
     private final Map<String, Object> members;
 
     Answer(Map<String, Object> members) {
         this.members = members;
     }
 
-    /** Gives all members; the annotations are read by both generations of Jackson. */
-    @JsonAnyGetter
-    public Map<String, Object> members() {
-        return members;
+    @Override
+    public Set<Map.Entry<String, Object>> entrySet() {
+        return members.entrySet();
     }
 
     @Override
-    @JsonIgnore
     public String resultType() {
         return (String) members.getOrDefault("resultType", "complete");
     }
 
+    /** The SDK reads what stands there from the members. */
     @Override
-    @JsonIgnore
     public @Nullable Map<String, Object> meta() {
         return null;
     }

@@ -49,7 +49,7 @@ final class Run implements Runnable {
     final CompletableFuture<McpSchema.CallToolOutcome> outcome = new CompletableFuture<>();
 
     private final TaskholdTasks tasks;
-    private final TaskholdTasks.Entry tool;
+    private final ToolEntry tool;
     private final McpRequestContext request;
     private final McpSchema.CallToolRequest call;
     private final @Nullable McpAsyncNotifier notifier;
@@ -76,7 +76,7 @@ final class Run implements Runnable {
 
     Run(
             TaskholdTasks tasks,
-            TaskholdTasks.Entry tool,
+            ToolEntry tool,
             McpRequestContext request,
             McpSchema.CallToolRequest call,
             @Nullable McpAsyncNotifier notifier) {

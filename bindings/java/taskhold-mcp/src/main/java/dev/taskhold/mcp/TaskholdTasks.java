@@ -17,12 +17,9 @@ import io.modelcontextprotocol.modern.server.McpAsyncResponse;
 import io.modelcontextprotocol.modern.server.McpFeature;
 import io.modelcontextprotocol.modern.server.McpRequestContext;
 import io.modelcontextprotocol.modern.server.feature.McpAsyncTool;
-import io.modelcontextprotocol.modern.server.feature.McpAsyncToolRepository;
 import io.modelcontextprotocol.modern.server.feature.McpChangePublisher;
 import io.modelcontextprotocol.modern.server.feature.ToolsFeature;
-import io.modelcontextprotocol.modern.server.feature.ToolsPage;
 import java.time.Duration;
-import java.util.LinkedHashMap;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
@@ -68,29 +65,6 @@ public final class TaskholdTasks implements McpFeature, AutoCloseable {
     /** For tools that were told to stop, before their tasks fail all the same. */
     private static final long LAST_MS = 5_000;
 
-    /** A tool that may run as a task. */
-    record Entry(
-            McpSchema.Tool definition, TaskSupport support, boolean startsInForeground, TaskToolHandler handler) {
-        /** Does with a result what the SDK does with that of its own tools. */
-        McpSchema.CallToolOutcome checked(
-                McpSchema.CallToolOutcome given, JsonSchemaValidator validator, McpJsonMapper mapper) {
-            if (!(given instanceof McpSchema.CallToolResult result) || Boolean.TRUE.equals(result.isError())) {
-                return given;
-            }
-            Object content = result.structuredContent();
-            if (definition.outputSchema() != null
-                    && (content == null || !validator.validate(definition.outputSchema(), content).valid())) {
-                throw new IllegalStateException("the structured content does not fit the output schema");
-            }
-            if (content == null || !result.content().isEmpty()) {
-                return result;
-            }
-            McpSchema.Content text = McpSchema.TextContent.builder(Wire.write(mapper, content)).build();
-            return new McpSchema.CallToolResult(
-                    List.of(text), content, result.isError(), result.resultType(), result.meta());
-        }
-    }
-
     private final TaskManager manager;
     private final String endpoint;
     private final Duration lease;
@@ -101,8 +75,7 @@ public final class TaskholdTasks implements McpFeature, AutoCloseable {
     private final @Nullable ExecutorService ownExecutor;
     private final ToolsFeature toolsFeature;
 
-    /** Guarded by itself. */
-    private final Map<String, McpAsyncTool> tools = new LinkedHashMap<>();
+    private final ToolTable tools = new ToolTable();
 
     /** Guarded by itself. */
     private final Set<Run> runs = new LinkedHashSet<>();
@@ -119,7 +92,7 @@ public final class TaskholdTasks implements McpFeature, AutoCloseable {
         validator = McpJsonDefaults.getSchemaValidator();
         ownExecutor = options.executor == null ? Executors.newCachedThreadPool(TaskholdTasks::thread) : null;
         executor = ownExecutor == null ? Objects.requireNonNull(options.executor) : ownExecutor;
-        toolsFeature = ToolsFeature.ofAsync(new Repository(), mapper, validator, 0, McpSchema.CacheScope.PRIVATE);
+        toolsFeature = ToolsFeature.ofAsync(tools, mapper, validator, 0, McpSchema.CacheScope.PRIVATE);
     }
 
     private static Thread thread(Runnable run) {
@@ -166,24 +139,20 @@ public final class TaskholdTasks implements McpFeature, AutoCloseable {
      * @throws IllegalArgumentException if there is a tool of this name
      */
     public TaskholdTasks add(McpAsyncTool tool) {
-        synchronized (tools) {
-            if (tools.putIfAbsent(tool.definition().name(), tool) != null) {
-                throw new IllegalArgumentException("there is a tool " + tool.definition().name());
-            }
-        }
+        tools.add(tool);
         return this;
     }
 
     TaskholdTasks add(
             McpSchema.Tool definition, TaskSupport support, boolean startsInForeground, TaskToolHandler handler) {
-        Entry entry = new Entry(definition, support, startsInForeground, handler);
+        ToolEntry entry = new ToolEntry(definition, support, startsInForeground, handler);
         return add(McpAsyncTool.of(definition, (context, call) -> called(entry, context, call)));
     }
 
     /**
      * Publishes the changes of tasks to clients that listen for them: for {@code subscriptions} of the server's builder, without
      * which the server does not serve {@code subscriptions/listen}. A client gets the state of each task that it named and may see,
-     * now and after each change, the last one always.
+     * now and after each change, the last one always. For other changes beside, publish the merged {@code changes()} of both.
      *
      * @return the publisher
      */
@@ -248,7 +217,7 @@ public final class TaskholdTasks implements McpFeature, AutoCloseable {
     }
 
     private Mono<McpAsyncResponse<McpSchema.CallToolOutcome>> called(
-            Entry tool, McpRequestContext context, McpSchema.CallToolRequest call) {
+            ToolEntry tool, McpRequestContext context, McpSchema.CallToolRequest call) {
         boolean knowsTasks = Wire.declares(context);
         if (!knowsTasks && tool.support() == TaskSupport.REQUIRED) {
             return Mono.error(Wire.missingExtension());
@@ -261,7 +230,7 @@ public final class TaskholdTasks implements McpFeature, AutoCloseable {
     }
 
     private Mono<McpSchema.CallToolOutcome> started(
-            Entry tool, McpRequestContext context, McpSchema.CallToolRequest call, @Nullable McpAsyncNotifier notifier) {
+            ToolEntry tool, McpRequestContext context, McpSchema.CallToolRequest call, @Nullable McpAsyncNotifier notifier) {
         return Mono.create(sink -> {
             Run run = new Run(this, tool, context, call, notifier);
             sink.onCancel(run::clientLeft);
@@ -367,23 +336,6 @@ public final class TaskholdTasks implements McpFeature, AutoCloseable {
         left.forEach(Run::abandon);
         if (ownExecutor != null) {
             ownExecutor.shutdown();
-        }
-    }
-
-    /** The tools, for the SDK's feature of them. */
-    private final class Repository implements McpAsyncToolRepository {
-        @Override
-        public Mono<ToolsPage> list(McpRequestContext context, @Nullable String cursor) {
-            synchronized (tools) {
-                return Mono.just(ToolsPage.of(tools.values().stream().map(McpAsyncTool::definition).toList()));
-            }
-        }
-
-        @Override
-        public Mono<McpAsyncTool> find(McpRequestContext context, String name) {
-            synchronized (tools) {
-                return Mono.justOrEmpty(tools.get(name));
-            }
         }
     }
 
