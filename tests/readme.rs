@@ -3,6 +3,7 @@
 
 mod clients;
 
+use std::collections::BTreeSet;
 use std::process::Command;
 
 use clients::{Check, Link, Program, read, root, run, text};
@@ -62,8 +63,24 @@ fn readme_names_the_two_commands_and_its_links_lead_somewhere() {
     assert!(commands.contains("make demo") && commands.contains("make test"));
     let links = readme.split("](").skip(1).map(|rest| rest.split(')').next().unwrap());
     for link in links.filter(|link| !link.contains("://")) {
-        assert!(root().join(link).exists(), "README.md links to {link}, which is not there");
+        let (path, heading) = link.split_once('#').unwrap_or((link, ""));
+        let path = if path.is_empty() { "README.md" } else { path };
+        let is_there = root().join(path).exists() && (heading.is_empty() || anchors(path).contains(heading));
+        assert!(is_there, "README.md links to {link}, which is not there");
     }
+}
+
+/// What links lead to the headings of a file.
+fn anchors(path: &str) -> BTreeSet<String> {
+    let headings = read(path);
+    let headings = headings.lines().filter(|line| line.starts_with('#'));
+    headings
+        .map(|line| {
+            let words = line.trim_start_matches('#').trim().to_lowercase();
+            let kept = words.chars().filter(|&c| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_'));
+            kept.map(|c| if c == ' ' { '-' } else { c }).collect()
+        })
+        .collect()
 }
 
 #[test]
