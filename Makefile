@@ -44,7 +44,7 @@ FASTMCP_BEFORE := build/python-fastmcp-before
 RUN_PYTHON := PYTHONPATH=$(CURDIR)/bindings/python/src
 
 .PHONY: help demo demo-c demo-python demo-java demo-postgres test test-python test-java lib install uninstall lint setup verify fuzz mutants interleavings miri abidiff deny clean
-.PHONY: conformance test-node demo-node bench-node bench-node-peers
+.PHONY: conformance java-bundle test-node demo-node bench-node bench-node-peers
 .PHONY: bench bench-python bench-java bench-peers bench-python-peers
 
 help:
@@ -64,6 +64,7 @@ help:
 	@echo 'make uninstall    takes them away again'
 	@echo 'make lint         formatting and warnings as errors, Rust, C, Python and TypeScript'
 	@echo 'make verify       all that takes long: valgrind, sanitizers, Miri, thread models, fuzzing, mutants, ABI, audit'
+	@echo 'make java-bundle  the archive of the Java artifacts that Maven Central takes; nothing is uploaded'
 	@echo 'make bench        speed, against anchors in the same process; CARGO_BENCH_ARGS="M1 M6" for some rows'
 	@echo 'make bench-java   speed of the Java binding, against a Java program that does the same'
 	@echo 'make bench-peers  speed, against other libraries; its last part, bench-python-peers: a2a-python, over files too'
@@ -244,6 +245,14 @@ demo-node: lib $(NODE)/dist/index.js $(NODE_EXAMPLES)/installed
 bench-java: lib
 	@scripts/require.sh mvn javac
 	@bindings/java/taskhold-bench/run
+
+# The files that Maven Central takes, of all published artifacts, in one archive. Nothing is uploaded.
+java-bundle: lib
+	@scripts/require.sh mvn javac unzip
+	@rm -rf build/java-bundle
+	@echo 'Making the bundle of the Java artifacts'
+	@$(MAVEN) -f bindings/java -Prelease -DskipTests verify
+	@packaging/check-java-bundle.sh build/taskhold-java-*.zip
 
 lint: $(VENV)/tools $(NODE)/dist/index.js $(NODE_EXAMPLES)/installed
 	@scripts/require.sh gcc g++ cc-headers

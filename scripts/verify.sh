@@ -5,7 +5,7 @@
 set -u
 cd "$(dirname "$0")/.."
 
-all='clients panics lengthy sqlite postgres interleavings miri threads fuzz mutants abi dependencies'
+all='clients panics lengthy sqlite postgres interleavings miri threads fuzz mutants abi dependencies bundle'
 logs=build/verify
 target=${CARGO_TARGET_DIR:-target}
 cargo=${CARGO:-cargo}
@@ -125,6 +125,10 @@ dependencies() {
     make --no-print-directory deny
 }
 
+bundle() {
+    make --no-print-directory java-bundle
+}
+
 # The last words of a check, for the list.
 gist() {
     case $1 in
@@ -132,6 +136,7 @@ gist() {
     miri | threads) grep -o 'With .*' "$2" | head -1 ;;
     fuzz) awk '/number_of_executed_units/ { n += $2 } END { print n " inputs" }' "$2" ;;
     sqlite | postgres) awk '/^test result: ok/ { n += $4 } /^ok: / { rounds = $2 } END { print n " tests, " rounds " rounds of kills" }' "$2" ;;
+    bundle) grep 'artifacts, as' "$2" | cut -d: -f1 ;;
     mutants) grep 'mutants tested' "$2" | tail -1 ;;
     *) awk '/^test result: ok/ { n += $4 } END { if (n) print n " tests" }' "$2" ;;
     esac
