@@ -1,7 +1,7 @@
 """A FastMCP server whose slow tools are durable tasks: Streamable HTTP, tasks in an SQLite file.
 
 pip install 'taskhold[fastmcp]'
-python fastmcp_server.py [--port 8000] [--store sqlite:tasks.db] [--json] [--without-tasks]
+python fastmcp_server.py [--port 8000] [--store sqlite:tasks.db] [--queue NAME] [--json] [--without-tasks]
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from mcp.shared.exceptions import MCPError
 from mcp_types import ElicitRequest, ElicitRequestFormParams, ElicitResult, InputRequiredResult
 from pydantic import BaseModel
 
-from taskhold.fastmcp import TaskholdTasks, detach, detaching
+from taskhold.fastmcp import TaskholdTasks, attempts, current, detach, detaching
 
 REQUIRED = TaskConfig(mode="required")
 
@@ -27,8 +27,11 @@ class Name(BaseModel):
     name: str
 
 
-def serve(store: str | None, with_tasks: bool = True, lease_ms: int = 30_000) -> FastMCP:
-    """Make the server."""
+def serve(store: str | None, with_tasks: bool = True, lease_ms: int = 30_000, queue: str | None = None) -> FastMCP:
+    """Make the server.
+
+    With a queue, another process of the server goes on with what one that died has begun.
+    """
     mcp = FastMCP("taskhold-example", version="1")
 
     @mcp.tool
@@ -38,15 +41,17 @@ def serve(store: str | None, with_tasks: bool = True, lease_ms: int = 30_000) ->
 
     if not with_tasks:
         return mcp
-    mcp.add_extension(TaskholdTasks(store, lease_ms=lease_ms, poll_interval_ms=200))
+    mcp.add_extension(TaskholdTasks(store, lease_ms=lease_ms, queue=queue, poll_interval_ms=200))
 
     @mcp.tool(task=True)
+    @attempts(3 if queue else 1)
     async def slow_compute(ctx: Context, seconds: float = 1, label: str = "work") -> str:
         """Compute for a while, and tell how far it is."""
-        steps = max(1, round(seconds))
-        for step in range(steps):
+        steps, task = max(1, round(seconds)), current()
+        for step in range(task.checkpoint or 0, steps):
             await ctx.report_progress(step, steps, f"{label}: step {step + 1} of {steps}")
             await asyncio.sleep(seconds / steps)
+            await task.set_checkpoint(step + 1)
         return f"{label} took {seconds:g} seconds"
 
     @mcp.tool(task=REQUIRED)
@@ -95,10 +100,11 @@ if __name__ == "__main__":
     parser.add_argument("--port", type=int, default=8000)
     parser.add_argument("--store", default="sqlite:tasks.db", help="where tasks are kept")
     parser.add_argument("--lease-ms", type=int, default=30_000, help="after a kill, when tasks fail as abandoned")
+    parser.add_argument("--queue", help="a name, the same in each process that takes over the work of others")
     parser.add_argument("--json", action="store_true", help="answer with JSON instead of event streams")
     parser.add_argument("--without-tasks", action="store_true", help="do not offer the extension")
     arguments = parser.parse_args()
-    serve(arguments.store, not arguments.without_tasks, arguments.lease_ms).run(
+    serve(arguments.store, not arguments.without_tasks, arguments.lease_ms, arguments.queue).run(
         transport="http",
         host="127.0.0.1",
         port=arguments.port,

@@ -1,7 +1,7 @@
 """An MCP server on the official SDK whose slow tools are durable tasks: Streamable HTTP, tasks in an SQLite file.
 
 pip install 'taskhold[mcp]'
-python server.py [--port 8000] [--store sqlite:tasks.db] [--json] [--without-tasks]
+python server.py [--port 8000] [--store sqlite:tasks.db] [--queue NAME] [--json] [--without-tasks]
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from mcp.shared.exceptions import MCPError
 from mcp_types import ElicitRequest, ElicitRequestFormParams, ElicitResult, InputRequiredResult
 from pydantic import AnyHttpUrl, BaseModel
 
-from taskhold.mcp import TasksExtension
+from taskhold.mcp import TasksExtension, current
 
 
 class Confirmation(BaseModel):
@@ -48,22 +48,30 @@ class Users:
 
 
 def serve(
-    store: str | None, with_tasks: bool = True, users: list[str] | None = None, lease_ms: int = 30_000
+    store: str | None,
+    with_tasks: bool = True,
+    users: list[str] | None = None,
+    lease_ms: int = 30_000,
+    queue: str | None = None,
 ) -> MCPServer:
-    """Make the server; with users, each sees only the tasks of their own."""
+    """Make the server; with users, each sees only the tasks of their own.
+
+    With a queue, another process of the server goes on with what one that died has begun.
+    """
     auth: dict[str, Any] = {}
     if users:
         url = AnyHttpUrl("http://127.0.0.1/")
         auth = {"auth": AuthSettings(issuer_url=url, resource_server_url=None), "token_verifier": Users(users)}
-    tasks = TasksExtension(store, lease_ms=lease_ms, poll_interval_ms=200)
+    tasks = TasksExtension(store, lease_ms=lease_ms, queue=queue, poll_interval_ms=200)
 
-    @tasks.tool()
+    @tasks.tool(attempts=3 if queue else 1)
     async def slow_compute(ctx: Context, seconds: float = 1, label: str = "work") -> str:
         """Compute for a while, and tell how far it is."""
-        steps = max(1, round(seconds))
-        for step in range(steps):
+        steps, task = max(1, round(seconds)), current()
+        for step in range(task.checkpoint or 0, steps):
             await ctx.report_progress(step, steps, f"{label}: step {step + 1} of {steps}")
             await asyncio.sleep(seconds / steps)
+            await task.set_checkpoint(step + 1)
         return f"{label} took {seconds:g} seconds"
 
     @tasks.tool(task_support="required")
@@ -131,11 +139,11 @@ if __name__ == "__main__":
     parser.add_argument("--store", default="sqlite:tasks.db", help="where tasks are kept")
     parser.add_argument("--users", help="names, separated by commas: each is the token of its user")
     parser.add_argument("--lease-ms", type=int, default=30_000, help="after a kill, when tasks fail as abandoned")
+    parser.add_argument("--queue", help="a name, the same in each process that takes over the work of others")
     parser.add_argument("--json", action="store_true", help="answer with JSON instead of event streams")
     parser.add_argument("--without-tasks", action="store_true", help="do not offer the extension")
     arguments = parser.parse_args()
     users = arguments.users.split(",") if arguments.users else None
-    app = serve(arguments.store, not arguments.without_tasks, users, arguments.lease_ms).streamable_http_app(
-        json_response=arguments.json
-    )
+    server = serve(arguments.store, not arguments.without_tasks, users, arguments.lease_ms, arguments.queue)
+    app = server.streamable_http_app(json_response=arguments.json)
     uvicorn.run(app, host="127.0.0.1", port=arguments.port)

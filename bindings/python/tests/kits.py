@@ -14,6 +14,7 @@ import uvicorn
 from fastmcp.server.auth.providers.jwt import StaticTokenVerifier
 from fastmcp.utilities.tasks import TaskConfig
 from mcp.server import MCPServer
+from mcp.server.auth.middleware.auth_context import get_access_token
 from mcp.server.auth.provider import AccessToken
 from mcp.server.auth.settings import AuthSettings
 from mcp.server.mcpserver import Context
@@ -25,6 +26,7 @@ from starlette.types import ASGIApp
 import taskhold.fastmcp
 import taskhold.mcp
 from taskhold._servers.tasks import Tasks
+from taskhold.mcp import current
 
 TASKS = "io.modelcontextprotocol/tasks"
 VERSION = "2026-07-28"
@@ -120,6 +122,26 @@ def tools(bench: Bench, context: Any, detach: Callable[[], Any]) -> dict[str, Ca
             return InputRequiredResult(input_requests={"who": ElicitRequest(params=question)}, request_state="1")
         return f"{answer.content['name']} {ctx.request_state}"
 
+    async def resume(pages: int, secret: str, ctx: Any) -> str:
+        task = current()
+        begun = task.checkpoint["page"] if task.checkpoint else 0
+        for page in range(begun, pages):
+            if task.attempt == 1 and page == 2:
+                await ctx.report_progress(page, pages, "stopped")
+                await bench.go.wait()
+            await task.set_checkpoint({"page": page + 1, "secret": secret})
+        token = get_access_token()
+        caller = "anonymous" if token is None else token.subject or token.client_id
+        return f"{caller}: {begun} to {pages}, {secret}"
+
+    async def ask_then_stop(ctx: Any) -> str:
+        name = (await ctx.elicit("Your name?", Name)).data.name
+        if current().attempt == 1:
+            await ctx.report_progress(1, 2, "stopped")
+            await bench.go.wait()
+        again = (await ctx.elicit("Your name?", Name)).data.name
+        return f"{name}, {again}"
+
     async def say_much() -> str:
         return "much " * 1000
 
@@ -138,6 +160,8 @@ def tools(bench: Bench, context: Any, detach: Callable[[], Any]) -> dict[str, Ca
 
 REQUIRED = ("ask_both",)
 DETACHING = ("negotiate", "stay")
+# Where there is a queue.
+ATTEMPTS = {"hold": 3, "ask": 3, "negotiate": 3, "resume": 3, "ask_then_stop": 3}
 
 
 class Users:
@@ -157,12 +181,16 @@ def official(where: Any = None, *, users: bool = False, json_response: bool = Tr
         extension.tool(
             task_support="required" if name in REQUIRED else "optional",
             detach="tool" if name in DETACHING else "start",
+            attempts=ATTEMPTS.get(name, 1) if options.get("queue") else 1,
         )(function)
     auth: dict[str, Any] = {}
     if users:
         url = AnyHttpUrl("http://127.0.0.1/")
         auth = {"auth": AuthSettings(issuer_url=url, resource_server_url=None), "token_verifier": Users()}
-    server = MCPServer("test", version="1", extensions=[extension], middleware=[extension.listen], **auth)
+    lifespan = extension.lifespan if options.get("queue") else None
+    server = MCPServer(
+        "test", version="1", extensions=[extension], middleware=[extension.listen], lifespan=lifespan, **auth
+    )
 
     @server.tool()
     def plain() -> str:
@@ -182,6 +210,8 @@ def on_fastmcp(where: Any = None, *, users: bool = False, json_response: bool = 
     for name, function in tools(bench, fastmcp.Context, taskhold.fastmcp.detach).items():
         if name in DETACHING:
             taskhold.fastmcp.detaching(function)
+        if options.get("queue"):
+            taskhold.fastmcp.attempts(ATTEMPTS.get(name, 1))(function)
         server.tool(task=TaskConfig(mode="required" if name in REQUIRED else "optional"))(function)
 
     @server.tool
@@ -294,8 +324,11 @@ def accept(name: str) -> dict[str, Any]:
 
 
 @asynccontextmanager
-async def serving(app: ASGIApp) -> AsyncIterator[Callable[..., Client]]:
-    """Serve an application on a free port of loopback; gives what makes clients of it."""
+async def serving(app: ASGIApp, orderly: bool = False) -> AsyncIterator[Callable[..., Client]]:
+    """Serve an application on a free port of loopback; gives what makes clients of it.
+
+    An orderly end has the application's lifespan end too.
+    """
     server = uvicorn.Server(uvicorn.Config(app, host="127.0.0.1", port=0, log_level="error", ws="none"))
     running = asyncio.create_task(server.serve())
     while not server.started:
@@ -307,5 +340,5 @@ async def serving(app: ASGIApp) -> AsyncIterator[Callable[..., Client]]:
             yield lambda **options: Client(http, f"http://127.0.0.1:{port}/mcp", **options)
     finally:
         server.should_exit = True
-        server.force_exit = True
+        server.force_exit = not orderly
         await running

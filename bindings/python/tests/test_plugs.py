@@ -82,8 +82,8 @@ def tasks_for_whoever_declared_nothing(patch: pytest.MonkeyPatch) -> None:
 
 
 def always_at_the_start(patch: pytest.MonkeyPatch) -> None:
-    async def call(self: Any, context: Any, tool: str, when: str, body: Any) -> Any:
-        return await real(self, context, tool, "start", body)
+    async def call(self: Any, context: Any, tool: str, when: str, body: Any, attempts: int) -> Any:
+        return await real(self, context, tool, "start", body, attempts)
 
     real = tasks.Tasks.call
     patch.setattr(tasks.Tasks, "call", call)
@@ -156,8 +156,8 @@ def the_terminal_state_is_looked_up_apart(patch: pytest.MonkeyPatch) -> None:
 
 
 def no_lease(patch: pytest.MonkeyPatch) -> None:
-    async def create(self: Any, context: Any, tool: str, kinds: Any, lease_ms: Any) -> Any:
-        return await real(self, context, tool, kinds, None)
+    async def create(self: Any, context: Any, tool: str, kinds: Any, lease_ms: Any, queued: Any) -> Any:
+        return await real(self, context, tool, kinds, None, queued)
 
     real = tasks.Tasks._create
     patch.setattr(tasks.Tasks, "_create", create)

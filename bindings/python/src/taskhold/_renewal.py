@@ -172,7 +172,8 @@ class Renewer:
         begun = time.monotonic()
         with self._lock:
             works = [work for work in self._held.values() if work.lease_ms == length]
-        pause = length / 3000
+            # Before the call: who wakes this meanwhile has it made again.
+            self._due[length] = begun + length / 3000
         for at in range(0, len(works), _AT_ONCE):
             some = {work.task_id: work for work in works[at : at + _AT_ONCE]}
             try:
@@ -183,7 +184,8 @@ class Renewer:
                 raise
             except TaskholdError:
                 # The storage failed: again soon. Whether a lease is lost meanwhile is not known here.
-                pause = length / 10_000
+                with self._lock:
+                    self._due[length] = min(self._due.get(length, begun), begun + length / 10_000)
                 continue
             reasons = dict.fromkeys(outcome["lost"], "lease_lost")
             reasons |= dict.fromkeys(outcome["cancelationRequested"], "cancelation_requested")
@@ -191,6 +193,3 @@ class Renewer:
                 concerned = [(some[one], reason) for one, reason in reasons.items() if self._held.get(one) is some[one]]
             for work, reason in concerned:
                 work.interrupt(reason)
-        with self._lock:
-            if self._due.get(length, 0) <= begun:
-                self._due[length] = begun + pause

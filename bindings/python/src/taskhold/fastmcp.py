@@ -18,8 +18,9 @@ raises :class:`asyncio.CancelledError`.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
 from typing import Any, TypeVar, Unpack, cast
 
@@ -29,20 +30,26 @@ from fastmcp.exceptions import NotFoundError as ToolNotFoundError
 from fastmcp.server.dependencies import bind_request_context
 from fastmcp.server.extensions import MethodBinding, ServerExtension, ToolCallContinuation, ToolCallOutcome
 from fastmcp.tools.base import InputRequiredToolResult, ToolResult
+from fastmcp.utilities.versions import VersionSpec
 from mcp.server.context import HandlerResult
 from mcp.shared.exceptions import MCPError
 from mcp_types import CallToolRequestParams, CallToolResult, RequestParamsMeta, TextContent
 from mcp_types.version import LATEST_HANDSHAKE_VERSION
 from pydantic import BaseModel, ConfigDict
 
-from ._servers.runs import Answered, Run, detach
-from ._servers.tasks import Detach, Tasks, TaskSupport, Where, created
+from ._servers.calls import StoredCall
+from ._servers.current import TaskContext, current, detach
+from ._servers.runs import Answered, Run
+from ._servers.tasks import Detach, Repeated, Tasks, TaskSupport, Where, created
 from ._servers.wire import EXTENSION, METHODS, VERSIONS, Context, TaskParams
 from .types import ManagerOptions, Milliseconds
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 _DETACHES = "__taskhold_detaches__"
+_ATTEMPTS = "__taskhold_attempts__"
+
+logger = logging.getLogger("taskhold")
 
 # FastMCP reports progress only to a client that sent a token; a task has its message for it.
 _PROGRESS_TOKEN = "task"  # noqa: S105 - tells reports apart, and opens nothing
@@ -55,6 +62,25 @@ def detaching(function: F) -> F:
     """
     setattr(function, _DETACHES, True)
     return function
+
+
+def attempts(number: int) -> Callable[[F], F]:
+    """Mark a tool's function that may be begun so often for one call; below ``@mcp.tool(task=True)``.
+
+    With more than one, and with the ``queue`` of :class:`TaskholdTasks`, another process runs it again when this one
+    dies: from its start, with the same arguments. Without a queue there is one attempt.
+
+    Args:
+        number: 1 to 1000.
+    """
+    if not 1 <= number <= 1000:
+        raise ValueError("attempts must be between 1 and 1000")
+
+    def mark(function: F) -> F:
+        setattr(function, _ATTEMPTS, number)
+        return function
+
+    return mark
 
 
 class _CreatedTask(BaseModel):
@@ -76,6 +102,8 @@ class TaskholdTasks(ServerExtension):
         *,
         endpoint: str = "/mcp",
         lease_ms: Milliseconds | None = 30_000,
+        queue: str | None = None,
+        concurrency: int = 8,
         **options: Unpack[ManagerOptions],
     ) -> None:
         """Prepare the extension; the store is opened by the first call that needs it.
@@ -86,9 +114,12 @@ class TaskholdTasks(ServerExtension):
             endpoint: tells the tasks of several servers over one store apart.
             lease_ms: how long after the death of this process its tasks fail as abandoned; renewed at a third of it
                 while the process lives. None leaves them as they are until they expire.
+            queue: a name, the same in each process of the server: tools below :func:`attempts` run again in another
+                process when theirs ends.
+            concurrency: how many such tasks of others run in this process at once.
             **options: those of :class:`taskhold.TaskManager`, unless ``where`` is one.
         """
-        self._tasks = Tasks(where, endpoint, lease_ms, dict(options))
+        self._tasks = Tasks(where, endpoint, lease_ms, dict(options), queue, concurrency)
 
     def methods(self) -> Sequence[MethodBinding]:
         """``tasks/get``, ``tasks/update`` and ``tasks/cancel``."""
@@ -101,15 +132,26 @@ class TaskholdTasks(ServerExtension):
         return handle
 
     def lifespan(self) -> AbstractAsyncContextManager[None]:
-        """Stop the work when the server ends: what is not done fails as stopped."""
-        return self._stopping()
+        """Take over tasks of the queue; when the server ends, what is not done is given back, or fails as stopped."""
+        return self._tasks.working(self._again)
 
-    @asynccontextmanager
-    async def _stopping(self) -> AsyncIterator[None]:
+    async def _again(self, call: StoredCall) -> Repeated | None:
+        params = CallToolRequestParams.model_validate(call["params"])
+        server, version = self.server, _version(call["params"])
         try:
-            yield
-        finally:
-            await self._tasks.stop()
+            tool = await server.get_tool(params.name, version)
+        except ToolNotFoundError:
+            tool = None
+        if tool is None or not tool.task_config.supports_tasks():
+            return None
+
+        async def body(run: Run, context: Context, answered: Answered | None) -> HandlerResult:
+            return await _call(
+                run, context, answered, lambda: server.call_tool(params.name, params.arguments, version=version)
+            )
+
+        # A tool finds the server's own where a request has none.
+        return Repeated(body, {})
 
     async def intercept_tool_call(
         self, params: CallToolRequestParams, context: ToolContext, call_next: ToolCallContinuation
@@ -130,8 +172,24 @@ class TaskholdTasks(ServerExtension):
         async def body(run: Run, context: Context, answered: Answered | None) -> HandlerResult:
             return await _call(run, context, answered, call_next)
 
-        outcome = await self._tasks.call(request._srctx, params.name, when, body)
+        allowed = self._attempts(params.name, getattr(tool, "fn", None))
+        outcome = await self._tasks.call(request._srctx, params.name, when, body, allowed)
         return _CreatedTask.model_validate(created(outcome)) if isinstance(outcome, Run) else cast(BaseModel, outcome)
+
+    def _attempts(self, name: str, function: Any) -> int:
+        """How often a call of a tool may be begun."""
+        number: int = getattr(function, _ATTEMPTS, 1)
+        if number > 1 and self._tasks.queue is None:
+            logger.warning("tool %r has one attempt, as its extension has no queue", name)
+            return 1
+        return number
+
+
+def _version(params: Mapping[str, Any]) -> VersionSpec | None:
+    """The version of the tool that a client asked for."""
+    wanted = (params.get("_meta") or {}).get("fastmcp")
+    version = wanted.get("version") if isinstance(wanted, Mapping) else None
+    return VersionSpec(eq=version) if isinstance(version, str) else None
 
 
 async def _call(
@@ -172,4 +230,4 @@ async def _call(
     return CallToolResult(content=content, structured_content=structured)
 
 
-__all__ = ["TaskholdTasks", "detach", "detaching"]
+__all__ = ["TaskContext", "TaskholdTasks", "attempts", "current", "detach", "detaching"]

@@ -167,6 +167,8 @@ def _join(threads: list[threading.Thread], timeout: float | None) -> None:
 class AsyncWorker(WorkerBase):
     """Runs a coroutine function for each task; from :meth:`taskhold.AsyncTaskManager.worker`."""
 
+    _heeds_sigterm = True
+
     def __init__(self, manager: AsyncTaskManager, *options: Any) -> None:
         super().__init__(*options)
         self._manager = manager
@@ -219,7 +221,7 @@ class AsyncWorker(WorkerBase):
                 except Exception as error:
                     _report(error)
 
-        with self._on_sigterm(loop):
+        with self._on_sigterm(loop) if self._heeds_sigterm else contextlib.nullcontext():
             tasks = {asyncio.create_task(work()) for _ in range(self._concurrency)}
             for task in tasks:
                 # By itself one ends only when the manager is closed or a claim is refused.

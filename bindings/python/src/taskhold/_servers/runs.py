@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import contextvars
 import logging
-import uuid
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
@@ -32,6 +30,8 @@ from .._errors import (
 )
 from ..types import TaskRecord
 from .channel import redirected
+from .current import running
+from .journal import Journal, key
 from .wire import Context, kind, kinds, missing_capability
 
 if TYPE_CHECKING:
@@ -45,8 +45,6 @@ _PAUSES = (0.1, 1.0, 5.0)
 # A task that ended, expired or is in other hands: there is nothing left to do for it here.
 _GONE = (NotFoundError, InvalidStateError, ConflictError)
 
-_current: contextvars.ContextVar[Run | None] = contextvars.ContextVar("taskhold_run", default=None)
-
 
 class Answered(NamedTuple):
     """What the client answered to a result that asked for input, as it came, and the state of that result."""
@@ -59,22 +57,6 @@ class Body(Protocol):
     """Runs the tool once: in this context, with these answers to what it returned before."""
 
     def __call__(self, run: Run, context: Context, answered: Answered | None, /) -> Awaitable[HandlerResult]: ...
-
-
-async def detach() -> None:
-    """Become a task: the client gets the task's handle now, and the tool goes on in the background.
-
-    For tools that first settle things with their client in the foreground. Where the call is no task, because the
-    client does not know tasks, and in one that already is, this does nothing.
-    """
-    run = _current.get()
-    if run is not None:
-        await run.create()
-
-
-def within_run() -> bool:
-    """Whether this is called by the body of a run."""
-    return _current.get() is not None
 
 
 class Hold:
@@ -95,8 +77,12 @@ class Hold:
 class Run:
     """A tool call that may become a task."""
 
-    def __init__(self, tasks: Tasks, context: Context, tool: str, body: Body) -> None:
+    def __init__(
+        self, tasks: Tasks, context: Context, tool: str, body: Body, attempts: int = 1, journal: Journal | None = None
+    ) -> None:
         self.context = context
+        # None where nobody runs the tool again.
+        self.journal = Journal() if journal is None and attempts > 1 else journal
         self.task_id: str | None = None
         self.record: TaskRecord | None = None
         self.created = asyncio.Event()
@@ -105,6 +91,7 @@ class Run:
         self._tasks = tasks
         self._tool = tool
         self._body = body
+        self._attempts_allowed = attempts
         self._kinds = kinds(context.session.client_capabilities)
         self._creating = asyncio.Lock()
         self._asking = asyncio.Lock()
@@ -117,11 +104,14 @@ class Run:
         self._cancelation_requested = False
         self._hold: Hold | None = None
         self._begun = False
+        self._stopping = False
         self._settling = False
 
     def start(self) -> asyncio.Task[HandlerResult]:
         """Run the tool's body in a task of the loop."""
         self._work = asyncio.create_task(self._drive(), name=f"taskhold:{self._tool}")
+        if self._stopping:
+            self.stop()
         return self._work
 
     async def create(self) -> None:
@@ -129,13 +119,26 @@ class Run:
         async with self._creating:
             if self.task_id is not None:
                 return
-            self.record = await self._tasks.create(self.context, self._tool, self._kinds)
+            self.record = await self._tasks.create(self.context, self._tool, self._kinds, self._attempts_allowed)
             self.task_id = self.record["task"]["taskId"]
             self._hold = await self._tasks.hold(self, self.record)
             self.on_created()
             self._watching = asyncio.create_task(self._watch(self.task_id, self.record["revision"]))
             self._tasks.add(self)
             self.created.set()
+
+    async def take_over(self, record: TaskRecord) -> None:
+        """Go on as a task that was claimed, with the answers that nobody took; before the start."""
+        self.record, self.task_id = record, record["task"]["taskId"]
+        self._message = record["task"].get("statusMessage")
+        self._hold = await self._tasks.hold(self, record)
+        try:
+            await self._take(self.task_id)
+        except BaseException:
+            self._tasks.discard(self, self._hold)
+            raise
+        self._watching = asyncio.create_task(self._watch(self.task_id, record["revision"]))
+        self._tasks.add(self)
 
     @property
     def _lease(self) -> int | None:
@@ -156,20 +159,26 @@ class Run:
             needed, capability = kind(request)
             if needed not in self._kinds:
                 raise missing_capability(capability)
-        loop = asyncio.get_running_loop()
-        # Keys that nobody used before in the life of the task, whoever worked on it.
-        asked = {uuid.uuid4().hex: request for request in requests}
-        answers: dict[str, asyncio.Future[Any]] = {key: loop.create_future() for key in asked}
-        self._questions.update(answers)
+        asked: dict[str, dict[str, Any]] = {}
+        answers: list[asyncio.Future[Any]] = []
+        for request in requests:
+            answers.append(answer := asyncio.get_running_loop().create_future())
+            name = None if self.journal is None else self.journal.name(request)
+            if self.journal is not None and name in self.journal.answers:
+                # An attempt before this one asked.
+                answer.set_result(self.journal.answers[name])
+            else:
+                asked[unused := key(name)] = request
+                self._questions[unused] = answer
         try:
-            await self._request_input(self.task_id, asked)
-            return await asyncio.gather(*answers.values())
+            if asked:
+                await self._request_input(self.task_id, asked)
+            return await asyncio.gather(*answers)
         finally:
-            for key in asked:
-                del self._questions[key]
-            open_questions = [key for key, answer in answers.items() if not answer.done() or answer.cancelled()]
-            if open_questions:
-                await self._withdraw(self.task_id, open_questions)
+            waiting = {one: self._questions.pop(one) for one in asked}
+            unanswered = [one for one, answer in waiting.items() if not answer.done() or answer.cancelled()]
+            if unanswered and not self._hands_over():
+                await self._withdraw(self.task_id, unanswered)
 
     async def _request_input(self, task_id: str, requests: dict[str, Any]) -> None:
         async with self._asking:
@@ -193,9 +202,46 @@ class Run:
     async def _take(self, task_id: str) -> None:
         # The last answer cleared the message.
         self._said = None
-        for key, answer in (await self._tasks.manager.take_task_input_responses(task_id, lease=self._lease)).items():
-            if (waiting := self._questions.get(key)) is not None and not waiting.done():
+        for one, answer in (await self._taken(task_id)).items():
+            if (waiting := self._questions.get(one)) is not None and not waiting.done():
                 waiting.set_result(answer)
+
+    async def _taken(self, task_id: str) -> dict[str, Any]:
+        """Take the answers; where the tool may run again, they are taken and kept in one step."""
+        manager, journal = self._tasks.manager, self.journal
+        if journal is None:
+            return await manager.take_task_input_responses(task_id, lease=self._lease)
+        async with journal.lock:
+            while (record := await manager.find_task(task_id)) is not None:
+                held: Any = {"lease": self._lease, "expected_revision": record["revision"]}
+                try:
+                    taken = await manager.take_task_input_responses(task_id, peek=True, **held)
+                    if taken:
+                        stored = journal.with_answers(taken)
+                        await manager.take_task_input_responses(task_id, checkpoint=stored, **held)
+                        journal.add(stored)
+                    return taken
+                except ConflictError as error:
+                    if error.reason != "revision_mismatch":
+                        raise
+        return {}
+
+    async def set_checkpoint(self, value: Any) -> None:
+        """Store a tool's checkpoint, if the tool may run again."""
+        journal, hold = self.journal, self._hold
+        if journal is None or hold is None:
+            return
+        stored = {"checkpoint": value, "answers": {}}
+        async with journal.lock:
+            outcome = await self._tasks.manager.renew_leases(
+                [{"task_id": hold.task_id, "lease": hold.lease, "checkpoint": stored}], lease_ms=hold.lease_ms
+            )
+            if outcome["lost"]:
+                self.interrupted("lease_lost")
+                # The body is told here.
+                await asyncio.sleep(0)
+                return
+            journal.begin(stored)
 
     async def say(self, message: str) -> None:
         """Set the status message. What is said while the store writes is written next, the latest only."""
@@ -243,6 +289,7 @@ class Run:
 
     def stop(self) -> None:
         """Stop the body, and store why; nothing if its end is being stored."""
+        self._stopping = True
         if self._work is None or self._settling:
             return
         if self._begun:
@@ -251,13 +298,17 @@ class Run:
             # asyncio would drop it without a step, and nothing would be stored.
             asyncio.get_running_loop().call_soon(self.stop)
 
+    def _hands_over(self) -> bool:
+        """Whether the run is stopped for another process to run the tool again."""
+        return self._stopping and self.journal is not None and not self._cancelation_requested
+
     async def ended(self) -> None:
         """Wait until the body has ended and its end is stored."""
         if self._work is not None:
             await asyncio.wait([self._work])
 
     async def _drive(self) -> HandlerResult:
-        _current.set(self)
+        running.set(self)
         self._begun = True
         try:
             result = await self._attempts()
@@ -319,12 +370,15 @@ class Run:
             )
 
     async def _stopped(self) -> None:
-        """Store why the body was stopped; only a client makes a task cancelled."""
+        """Store why the body was stopped, or give the task back; only a client makes a task cancelled."""
         task_id = self.task_id
         if task_id is None:
             return
         if self._cancelation_requested:
             await self._store(lambda: self._tasks.manager.cancel_task(task_id, lease=self._lease))
+        elif self.journal is not None and (lease := self._lease) is not None:
+            # The tool did nothing wrong: its attempt is gone on with.
+            await self._store(lambda: self._tasks.manager.release_task(task_id, lease=lease, counts_as_attempt=False))
         else:
             await self._fail(ErrorData(code=INTERNAL_ERROR, message="The server stopped before the work was done"))
 

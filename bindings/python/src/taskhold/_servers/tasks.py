@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-from typing import Any, Literal, TypeAlias
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from typing import Any, Literal, NamedTuple, TypeAlias, cast
 
 from mcp.server.context import HandlerResult
 from mcp.shared.exceptions import MCPError
@@ -15,9 +17,13 @@ from .._errors import CapacityExhaustedError, TaskholdError
 from .._times import milliseconds
 from ..manager import AsyncTaskManager
 from ..store import Store
-from ..types import Milliseconds, TaskRecord
-from ..work import worker_name
-from .runs import Body, Hold, Run, within_run
+from ..types import CreationOptions, Milliseconds, TaskRecord
+from ..work import AsyncWork, to_the_end, worker_name
+from ..worker import AsyncWorker
+from .calls import StoredCall, calling, restored, stored
+from .current import within_run
+from .journal import Journal
+from .runs import Body, Hold, Run
 from .wire import Context, check_name, declared, partition, require_declared
 
 logger = logging.getLogger("taskhold")
@@ -27,10 +33,48 @@ Detach: TypeAlias = Literal["start", "tool"]
 Where: TypeAlias = AsyncTaskManager | Store | str | os.PathLike[str] | None
 
 
+# How a server runs a stored call again: the body, and what the server's lifespan gave; None for a tool that it does not
+# have.
+Again: TypeAlias = Callable[[StoredCall], Awaitable["Repeated | None"]]
+
+
+class Repeated(NamedTuple):
+    """What runs a stored call again."""
+
+    body: Body
+    lifespan_context: Any
+
+
+class Policy(NamedTuple):
+    """What a tool says about the tasks of its calls."""
+
+    support: TaskSupport
+    detach: Detach
+    attempts: int = 1
+
+
+class _ServerWorker(AsyncWorker):
+    """A worker within a server, whose signals are the server's own."""
+
+    _heeds_sigterm = False
+
+
 class Tasks:
     """The tasks of a server and what runs of them in this process."""
 
-    def __init__(self, where: Where, endpoint: str, lease_ms: Milliseconds | None, options: dict[str, Any]) -> None:
+    def __init__(
+        self,
+        where: Where,
+        endpoint: str,
+        lease_ms: Milliseconds | None,
+        options: dict[str, Any],
+        queue: str | None = None,
+        concurrency: int = 8,
+    ) -> None:
+        if queue is not None and lease_ms is None:
+            raise ValueError("queue needs lease_ms: without a lease nobody notices that work has stopped")
+        if concurrency < 1:
+            raise ValueError("concurrency must be at least 1")
         if isinstance(where, AsyncTaskManager):
             if options:
                 raise TypeError("a manager that is open takes no options")
@@ -38,6 +82,8 @@ class Tasks:
         else:
             self.manager = AsyncTaskManager(where, **options)
         self.endpoint = endpoint
+        self.queue = queue
+        self._concurrency = concurrency
         self._lease_ms = None if lease_ms is None else milliseconds(lease_ms)
         self._runs: set[Run] = set()
 
@@ -60,13 +106,15 @@ class Tasks:
 
     # Tool calls
 
-    async def call(self, context: Context, tool: str, when: Detach, body: Body) -> HandlerResult | Run:
+    async def call(
+        self, context: Context, tool: str, when: Detach, body: Body, attempts: int = 1
+    ) -> HandlerResult | Run:
         """Run a tool that may become a task.
 
         Returns:
             The run, once it is a task that is stored and goes on by itself; else what the body returned.
         """
-        run = Run(self, context, tool, body)
+        run = Run(self, context, tool, body, attempts)
         if when == "start":
             await run.create()
         work = run.start()
@@ -97,24 +145,29 @@ class Tasks:
             require_declared(context)
         return True
 
-    async def create(self, context: Context, tool: str, kinds: list[str]) -> TaskRecord:
-        """Create the task of a run, in the hands of this process."""
+    async def create(self, context: Context, tool: str, kinds: list[str], attempts: int) -> TaskRecord:
+        """Create the task of a run, in the hands of this process; others may claim it if it has more attempts."""
+        queued: CreationOptions = {}
+        if attempts > 1:
+            queued = {"queue": self.queue, "work": stored(context), "attempts": {"maximum": attempts}}
         try:
-            return await self._create(context, tool, kinds, self._lease_ms)
+            return await self._create(context, tool, kinds, self._lease_ms, queued)
         except CapacityExhaustedError as error:
             raise MCPError(INTERNAL_ERROR, "Too many tasks are retained") from error
         except TaskholdError as error:
             logger.exception("a task could not be created")
             raise MCPError(INTERNAL_ERROR, "Internal error") from error
 
-    async def _create(self, context: Context, tool: str, kinds: list[str], lease_ms: int | None) -> TaskRecord:
-        return await self.manager.create_task(
-            self.endpoint,
-            {"method": "tools/call", "name": tool},
-            authorization_partition=partition(context),
-            declared_input_requests=kinds,
-            lease=None if lease_ms is None else {"worker": worker_name(), "lease_ms": lease_ms},
-        )
+    async def _create(
+        self, context: Context, tool: str, kinds: list[str], lease_ms: int | None, queued: CreationOptions
+    ) -> TaskRecord:
+        options: CreationOptions = {
+            "authorization_partition": partition(context),
+            "declared_input_requests": kinds,
+            "lease": None if lease_ms is None else {"worker": worker_name(), "lease_ms": lease_ms},
+            **queued,
+        }
+        return await self.manager.create_task(self.endpoint, {"method": "tools/call", "name": tool}, **options)
 
     async def hold(self, run: Run, record: TaskRecord) -> Hold | None:
         """Keep the lease under which a task was created, with those of all other work of this process."""
@@ -135,8 +188,63 @@ class Tasks:
         if hold is not None and self.manager._client is not None:
             self.manager._client._renewer.remove(hold)
 
+    # Work of processes that ended
+
+    @asynccontextmanager
+    async def working(self, again: Again) -> AsyncIterator[None]:
+        """Take over tasks of the queue, if there is one, until the end of the block; then stop all work."""
+        if self.queue is None:
+            try:
+                yield
+            finally:
+                await self.stop()
+            return
+        assert self._lease_ms is not None
+        worker = _ServerWorker(self.manager, [self.queue], self._concurrency, None, self._lease_ms, 0)
+        taking_over = asyncio.create_task(self._take_over(worker, again), name="taskhold-takes-over")
+        try:
+            yield
+        finally:
+            worker.stop()
+            await self.stop()
+            await taking_over
+
+    async def _take_over(self, worker: AsyncWorker, again: Again) -> None:
+        try:
+            await worker.run(lambda work: self._run_again(work, again))
+        except TaskholdError:
+            logger.exception("this process takes over no tasks")
+
+    async def _run_again(self, work: AsyncWork, again: Again) -> None:
+        """Run the tool of a claimed task; the run ends the task, or gives it back."""
+        if work.record["endpoint"] == self.endpoint and isinstance(work.work, dict):
+            call = cast(StoredCall, work.work)
+            with calling(call):
+                repeated = await again(call)
+                if repeated is not None:
+                    await self._repeat(work, call, repeated)
+                    return
+        # Another version of the server may have the tool.
+        logger.warning("a queued task is of a tool or an endpoint that this process does not have")
+        await work.release(counts_as_attempt=False, delay_ms=self._lease_ms)
+
+    async def _repeat(self, work: AsyncWork, call: StoredCall, repeated: Repeated) -> None:
+        context = restored(call, repeated.lifespan_context)
+        run = Run(self, context, call["params"]["name"], repeated.body, journal=Journal(work.checkpoint))
+        await run.take_over(work.record)
+        # From here on the run holds the task in the place of the worker.
+        work.outcome = "lost"
+        body = run.start()
+        body.add_done_callback(_retrieve)
+        try:
+            await asyncio.wait([body])
+        except asyncio.CancelledError:
+            run.interrupted(work.interrupted or "stopping")
+            await to_the_end(run.ended())
+            raise
+
     async def stop(self) -> None:
-        """Stop all work: each task that is not done is failed, as one that the server stopped."""
+        """Stop all work: what is not done is given back to the queue, or fails as stopped by the server."""
         runs = list(self._runs)
         for run in runs:
             run.stop()
