@@ -150,7 +150,7 @@ test: lib
 test-python: lib $(VENV)/tools $(FASTMCP_BEFORE)/tools
 	@echo 'Testing: Python'
 	@cd bindings/python && $(CURDIR)/scripts/postgres.sh c $(CURDIR)/$(VENV)/bin/python -X dev -m pytest -q
-	@cd bindings/python && $(CURDIR)/$(FASTMCP_BEFORE)/bin/python -m pytest -q tests/test_plugs.py -k 'on_both and fastmcp'
+	@cd bindings/python && $(CURDIR)/$(FASTMCP_BEFORE)/bin/python -m pytest -q tests/test_plugs.py tests/test_takeover.py -k '(on_both or test_takeover) and fastmcp'
 
 # The tools of the Python tests, in an environment of their own: Debian's Python lets nobody install into it.
 $(VENV)/tools: bindings/python/requirements-dev.txt

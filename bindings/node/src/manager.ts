@@ -284,12 +284,14 @@ export class TaskManager extends QueueCalls {
     return waitFor({ changes: this._changes, taskId: id, look, expires: () => this.#expiry(id) }, wait);
   }
 
-  /** When the task expires by the wall clock, or a little later. */
+  /** When a look is due though nothing tells of it: the task expires by the wall clock, or others work on it. */
   async #expiry(taskId: string): Promise<number | null> {
-    // A manual clock wakes those who wait.
-    if (this.#manualTime) return null;
     const record = await this.findTaskJson(taskId);
     if (record === null) return Date.now();
+    // Claims, releases and lapses of work move its revision, and are no events.
+    if (call('json_get', record, '/attempts').text !== null) return Date.now();
+    // A manual clock wakes those who wait.
+    if (this.#manualTime) return null;
     // Only these two are read: what a client put into the record is nothing to parse here.
     const created = call('json_get', record, '/task/createdAt').text;
     const timeToLive = call('json_get', record, '/task/ttlMs').text;

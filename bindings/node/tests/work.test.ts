@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { type InputRequest, Parked, TaskManager, type TaskRecord, type Work, WorkInterrupted } from 'taskhold';
+import { type InputRequest, Parked, Store, TaskManager, type TaskRecord, type Work, WorkInterrupted } from 'taskhold';
 import { deferred, onBoth, until } from './kit.js';
 
 const queued = { endpoint: '/mcp', origin: {}, queue: 'q' };
@@ -224,4 +224,20 @@ onBoth('many pieces of work are renewed together', async url => {
     return records.every(record => (record.lease?.expiresAt ?? '') > after);
   });
   for (const work of works) await work.cancel();
+});
+
+onBoth('a wait sees claims and releases by another handle', async url => {
+  await using store = await Store.open(url);
+  await using tasks = await TaskManager.open(store);
+  await using others = await TaskManager.open(store);
+  const { task, revision } = await tasks.createTask(queued);
+  const claimed = tasks.waitTask(task.taskId, revision, { timeoutMs: 20_000 });
+  const taken = await others.claimTask({ queues: ['q'], worker: 'w', leaseMs: 600_000 }, { timeoutMs: 0 });
+  const held = await claimed;
+  assert.equal(held.lease?.worker, 'w');
+  const released = tasks.waitTask(task.taskId, held.revision, { timeoutMs: 20_000 });
+  const lease = taken?.lease?.token;
+  assert.ok(lease !== undefined);
+  await others.releaseTask(task.taskId, { lease, delayMs: 30_000, countsAsAttempt: false });
+  assert.equal((await released).lease, null);
 });

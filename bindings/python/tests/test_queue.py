@@ -199,6 +199,34 @@ def test_a_claim_that_was_told_and_is_cancelled_passes_it_on() -> None:
     asyncio.run(main())
 
 
+@pytest.mark.parametrize("others_handle", [False, True])
+@pytest.mark.parametrize("manual", [False, True])
+def test_a_wait_on_asyncio_sees_claims_and_releases(others_handle: bool, manual: bool) -> None:
+    async def main() -> None:
+        store = Store(clock=ManualClock(1_764_498_600_000)) if manual else Store()
+        async with AsyncTaskManager(store) as tasks, AsyncTaskManager(store) as others:
+            by = others if others_handle else tasks
+            record = await tasks.create_task("/mcp", {}, queue="reports")
+            task_id, lease = record["task"]["taskId"], 0
+
+            async def after(step: Any) -> Any:
+                waiting = asyncio.create_task(tasks.wait_task(task_id, record["revision"]))
+                for _ in range(100):
+                    await asyncio.sleep(0)
+                made = await step()
+                return made, await asyncio.wait_for(waiting, 20)
+
+            claimed, record = await after(lambda: by.claim_task(["reports"], worker="w", timeout=0))
+            assert record["lease"] is not None
+            lease = token(claimed)
+            _, record = await after(
+                lambda: by.release_task(task_id, lease=lease, delay_ms=30_000, counts_as_attempt=False)
+            )
+            assert record["lease"] is None
+
+    asyncio.run(main())
+
+
 def test_waits_for_claims_leave_nothing_open() -> None:
     gc.collect()
     before = taskhold.describe()["liveHandles"]

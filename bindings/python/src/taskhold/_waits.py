@@ -99,7 +99,7 @@ async def wait_for_change(manager: ManagerCalls, task_id: str, seen: int, timeou
     waits = await manager._waits.on(loop, TaskWaits, lambda: manager._made(lambda: manager.open_events(CAPACITY)))
 
     async def expires() -> float | None:
-        return await _expiry(manager, task_id, loop) if manager._clock is None else None
+        return await _expiry(manager, task_id, loop)
 
     return await _wait(manager, waits, task_id, lambda: manager._look_async(task_id, seen), timeout, expires)
 
@@ -150,10 +150,16 @@ async def _wait(
 
 
 async def _expiry(manager: ManagerCalls, task_id: str, loop: asyncio.AbstractEventLoop) -> float | None:
-    """When, in the loop's time, the task expires by the wall clock, or a little later."""
+    """When, in the loop's time, a look is due though nothing tells of it."""
     record = await manager._made(lambda: manager.find_task_json(task_id))
     if record is None:
         return loop.time()
+    if json_get(record, "/attempts") is not None:
+        # Claims, releases and lapses of work move its revision, and are no events.
+        return loop.time()
+    if manager._clock is not None:
+        # It wakes those who wait.
+        return None
     # Only these two are read: what a client put into the record is nothing to parse here.
     created, time_to_live = json_get(record, "/task/createdAt"), json_get(record, "/task/ttlMs")
     if created is None or time_to_live in (None, "null"):
