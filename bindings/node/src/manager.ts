@@ -262,6 +262,7 @@ export class TaskManager extends QueueCalls {
 
   /**
    * Waits until a task's revision is greater than the one seen. Any number of waits cost one queue and no thread.
+   * That queued work was claimed, given back or lapsed is seen within about a second.
    *
    * Source: `taskhold_manager_wait_task`.
    *

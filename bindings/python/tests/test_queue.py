@@ -79,15 +79,23 @@ def test_an_operation_is_created_once() -> None:
         tasks.create_task("/mcp", {}, queue="q", work="b", operation_id="op")
 
 
+def somebody_waits(store: Store) -> None:
+    """Returns once somebody waits in the store."""
+    limit = time.monotonic() + 20
+    while store.stats()["waiters"] == 0:
+        assert time.monotonic() < limit, "nobody waits"
+
+
 def test_a_claim_on_a_thread_waits_and_a_close_ends_it() -> None:
-    tasks = TaskManager()
+    store = Store()
+    tasks = TaskManager(store)
     waiting = in_thread(lambda: tasks.claim_task(["reports"], worker="w"))
-    time.sleep(0.05)
+    somebody_waits(store)
     task_id = queued(tasks)
     assert ended(*waiting)["task"]["taskId"] == task_id
     assert tasks.claim_task(["reports"], worker="w", timeout=0.15) is None
     waiting = in_thread(lambda: tasks.claim_task(["reports"], worker="w"))
-    time.sleep(0.05)
+    somebody_waits(store)
     tasks.close()
     assert isinstance(ended(*waiting), ClosedError)
 

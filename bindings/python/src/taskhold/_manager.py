@@ -352,6 +352,8 @@ class ManagerCalls(QueueCalls, ProtocolCalls):
     def wait_task_json(self, task_id: str, seen_revision: int = 0, timeout: Timeout = None) -> str:
         """Wait until a task's revision is greater than the one seen; Ctrl-C interrupts the wait.
 
+        On asyncio, that queued work was claimed, given back or lapsed is seen within about a second.
+
         Args:
             task_id: the task's id.
             seen_revision: the revision seen last; 0 for any.

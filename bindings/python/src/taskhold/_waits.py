@@ -98,10 +98,14 @@ async def wait_for_change(manager: ManagerCalls, task_id: str, seen: int, timeou
     loop = asyncio.get_running_loop()
     waits = await manager._waits.on(loop, TaskWaits, lambda: manager._made(lambda: manager.open_events(CAPACITY)))
 
-    async def expires() -> float | None:
-        return await _expiry(manager, task_id, loop)
-
-    return await _wait(manager, waits, task_id, lambda: manager._look_async(task_id, seen), timeout, expires)
+    return await _wait(
+        manager,
+        waits,
+        task_id,
+        lambda: manager._look_async(task_id, seen),
+        timeout,
+        lambda: _next_look(manager, task_id, loop),
+    )
 
 
 async def wait_for_save(provider: StateProviderCalls, task_id: str, seen: int, timeout: Timeout) -> int:
@@ -149,7 +153,7 @@ async def _wait(
             raise
 
 
-async def _expiry(manager: ManagerCalls, task_id: str, loop: asyncio.AbstractEventLoop) -> float | None:
+async def _next_look(manager: ManagerCalls, task_id: str, loop: asyncio.AbstractEventLoop) -> float | None:
     """When, in the loop's time, a look is due though nothing tells of it."""
     record = await manager._made(lambda: manager.find_task_json(task_id))
     if record is None:

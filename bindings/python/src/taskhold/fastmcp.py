@@ -40,7 +40,7 @@ from pydantic import BaseModel, ConfigDict
 from ._servers.calls import StoredCall
 from ._servers.current import TaskContext, current, detach
 from ._servers.runs import Answered, Run
-from ._servers.tasks import Detach, Repeated, Tasks, TaskSupport, Where, created
+from ._servers.tasks import Detach, Repeated, Tasks, TaskSupport, Where, checked_attempts, created
 from ._servers.wire import EXTENSION, METHODS, VERSIONS, Context, TaskParams
 from .types import ManagerOptions, Milliseconds
 
@@ -73,11 +73,10 @@ def attempts(number: int) -> Callable[[F], F]:
     Args:
         number: 1 to 1000.
     """
-    if not 1 <= number <= 1000:
-        raise ValueError("attempts must be between 1 and 1000")
+    checked = checked_attempts(number)
 
     def mark(function: F) -> F:
-        setattr(function, _ATTEMPTS, number)
+        setattr(function, _ATTEMPTS, checked)
         return function
 
     return mark

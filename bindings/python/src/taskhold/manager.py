@@ -344,6 +344,8 @@ class TaskManager(ManagerCalls):
     def wait_task(self, task_id: str, seen_revision: int = 0, timeout: Timeout = None) -> TaskRecord:
         """Wait until a task's revision is greater than the one seen; Ctrl-C interrupts the wait.
 
+        On asyncio, that queued work was claimed, given back or lapsed is seen within about a second.
+
         Args:
             task_id: the task's id.
             seen_revision: the revision seen last; 0 for any.
@@ -948,6 +950,8 @@ class AsyncTaskManager(AsyncManagerCalls):
 
     async def wait_task(self, task_id: str, seen_revision: int = 0, timeout: Timeout = None) -> TaskRecord:
         """Wait until a task's revision is greater than the one seen; Ctrl-C interrupts the wait.
+
+        On asyncio, that queued work was claimed, given back or lapsed is seen within about a second.
 
         Args:
             task_id: the task's id.

@@ -30,7 +30,7 @@ from ._servers import listen
 from ._servers.calls import StoredCall
 from ._servers.current import TaskContext, current, detach
 from ._servers.runs import Answered, Body, Run
-from ._servers.tasks import Detach, Policy, Repeated, Tasks, TaskSupport, Where, created
+from ._servers.tasks import Detach, Policy, Repeated, Tasks, TaskSupport, Where, checked_attempts, created
 from ._servers.wire import EXTENSION, METHODS, VERSIONS, Context, TaskParams
 from .types import ManagerOptions, Milliseconds
 
@@ -118,9 +118,7 @@ class TasksExtension(Extension):
             raise ValueError("task_support must be 'optional' or 'required'")
         if detach not in ("start", "tool"):
             raise ValueError("detach must be 'start' or 'tool'")
-        if not 1 <= attempts <= 1000:
-            raise ValueError("attempts must be between 1 and 1000")
-        if attempts > 1 and self._tasks.queue is None:
+        if checked_attempts(attempts) > 1 and self._tasks.queue is None:
             raise ValueError("attempts needs the extension's queue")
         self._policies[name] = Policy(task_support, detach, attempts)
 

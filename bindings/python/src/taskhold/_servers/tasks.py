@@ -53,6 +53,13 @@ class Policy(NamedTuple):
     attempts: int = 1
 
 
+def checked_attempts(number: int) -> int:
+    """A number of attempts, as a tool says it: refused where the tool is declared, not at its first call."""
+    if not 1 <= number <= 1000:
+        raise ValueError("attempts must be between 1 and 1000")
+    return number
+
+
 class _ServerWorker(AsyncWorker):
     """A worker within a server, whose signals are the server's own."""
 
